@@ -17,6 +17,15 @@ declare module "@std/async/delay" {
   export function delay(ms: number): Promise<void>;
 }
 
+declare module "@std/csv/parse" {
+  /**
+   * The values of each line of CSV (RFC 4180).
+   *
+   * @throws {SyntaxError} If a quote is not closed, or is inside a value.
+   */
+  export function parse(input: string, options: { separator?: string }): string[][];
+}
+
 declare module "@std/html/entities" {
   /** A text whose character references are decoded. */
   export function unescape(

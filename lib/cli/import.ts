@@ -4,10 +4,13 @@ import { waitFor } from "../async/abort.ts";
 import { Command } from "commander";
 import type { ContentOptions } from "../publishing/import/content.ts";
 import { type ImportCounts, importRecords } from "../publishing/import/import.ts";
+import { type ImportInput, readInput } from "../publishing/import/input.ts";
 import { type ImportLine, NEWLINE } from "../publishing/import/lines.ts";
-import { printable, quoted } from "../input/printable.ts";
+import { readContent } from "../publishing/publish_object.ts";
+import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 import { readable } from "../input/user_file.ts";
+import { placesOf } from "../server/start_line.ts";
 import { isWithin, refusalOfStoragePath, storagePathsOf } from "../publishing/storage_paths.ts";
 import {
   type Context,
@@ -22,6 +25,7 @@ import { ExitError } from "../usage/command.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { openOutput } from "./output.ts";
 import { showProgress } from "./progress.ts";
+import { Refusals } from "./refusals.ts";
 
 interface Options {
   readonly dryRun?: boolean;
@@ -32,11 +36,15 @@ interface Options {
 export function importCommand(context: Context): Command {
   return new Command("import")
     .description(
-      "Publish what a file lists: one JSON object per line, as printed by `media export`.",
+      "Publish what a file lists: one JSON object per line, as printed by `media export`, or CSV" +
+        " whose first line has the names of the members.",
     )
     .argument("<file>", "the file to read, or - for standard input")
     .option("--dry-run", "say what would be done, without doing it")
-    .option("--rejects <file>", "write refused lines to this file, unchanged")
+    .option(
+      "--rejects <file>",
+      "write refused lines to this file, unchanged, after the first line of CSV",
+    )
     .option("--json", "print one JSON object for each refused line, and the counts at the end")
     .action(async (path: string, { dryRun: isDryRun = false, rejects, json }: Options) => {
       const config = context.settings();
@@ -47,27 +55,32 @@ export function importCommand(context: Context): Command {
         if (await isWithin(fromUser(path), storagePaths)) throw refusalOfStoragePath(path);
         return fromUser(path);
       };
-      const input = await openInput(path, resolve, signal);
+      const { size, chunks } = await openInput(path, resolve, signal);
+      const input = await readInput(chunks);
       await withStorage(config, { mustExist: isDryRun, signal }, async (storage) => {
         const rejected = rejects === undefined
           ? undefined
-          : await openRejects(rejects, path, storagePaths);
-        const refuse = async ({ number, bytes }: ImportLine, reason: string) => {
-          const isEnded = bytes.at(-1) === NEWLINE; // the last line may lack a newline
-          await rejected?.write(isEnded ? bytes : new Uint8Array([...bytes, NEWLINE]));
-          if (json) await print(JSON.stringify({ line: number, outcome: "refused", reason }));
-          else printError(`media: line ${number}: ${printable(reason)}`);
+          : await openRejects(rejects, path, input, storagePaths);
+        const refusals = new Refusals(placesOf(config).content);
+        const refuse = async (line: ImportLine, reason: string, isMissing: boolean) => {
+          await rejected?.write(line);
+          if (!json) refusals.add(line.number, reason, isMissing);
+          else await print(JSON.stringify({ line: line.number, outcome: "refused", reason }));
         };
-        let lines = 0;
-        const onProgress = () => showProgress(`${(++lines).toLocaleString("en")} lines`);
+        let [lines, done] = [0, 0];
+        const onProgress = ({ bytes }: ImportLine) => {
+          done += bytes.length;
+          showProgress(`${(++lines).toLocaleString("en")} lines`, size && done / size);
+        };
         const outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
         const report = (text: string) => printError(`media: ${text}`);
+        const find = () => refusals.find();
         let isLeft = false;
         const reportLeft = (text: string) => {
           isLeft = true;
           report(text);
         };
-        const reports = { refuse, report, reportLeft, onProgress };
+        const reports = { refuse, find, report, reportLeft, onProgress };
         const options = { outcomes, isDryRun, signal, resolve, ...reports };
         let isComplete = false;
         try {
@@ -75,6 +88,7 @@ export function importCommand(context: Context): Command {
           isComplete = true;
         } finally {
           await rejected?.close();
+          refusals.end();
           const summary = { ...outcomes, dryRun: isDryRun, complete: isComplete };
           await print(json ? JSON.stringify(summary) : toSummary(outcomes, isDryRun, isComplete));
         }
@@ -95,23 +109,51 @@ function toSummary(
     (isComplete ? "" : "; stopped before the end: import again to continue");
 }
 
-async function openInput(path: string, resolve: ContentOptions["resolve"], signal: AbortSignal) {
-  if (path === "-") return Deno.stdin.readable; // not every system has /dev/stdin
+/** Opens the file to import. Its size is known unless it is a pipe. */
+async function openInput(
+  path: string,
+  resolve: ContentOptions["resolve"],
+  signal: AbortSignal,
+) {
+  // Not every system has /dev/stdin.
+  if (path === "-") return { size: undefined, chunks: readContent(Deno.stdin.readable, signal) };
   const place = await resolve(path);
   // A pipe opens only when another process opens it to write.
   const opening = readable(path, () => Deno.open(place));
   const file = await waitFor(quoted(path), opening, { signal, onWait: reportWait });
-  if (!(await file.stat()).isDirectory) return file.readable;
+  const { isFile, isDirectory, size } = await file.stat();
+  if (!isDirectory) {
+    return { size: isFile ? size : undefined, chunks: readContent(file.readable, signal) };
+  }
   file.close();
   throw new RefusedError(`${quoted(path)} is a folder, not a file`);
 }
 
-/** Opens the file for refused lines. It must not be the input. */
-async function openRejects(path: string, input: string, storagePaths: readonly string[]) {
+/**
+ * Opens the file for refused lines, which must not be the input. The first is written after the
+ * header, without which it could not be imported again.
+ */
+async function openRejects(
+  path: string,
+  input: string,
+  { header }: ImportInput,
+  storagePaths: readonly string[],
+) {
   if (await isWithin(fromUser(path), [input === "-" ? "/dev/stdin" : fromUser(input)])) {
     throw new RefusedError(
       `${quoted(path)} is the file being imported; give another for --rejects`,
     );
   }
-  return await openOutput(path, storagePaths);
+  const { write, close } = await openOutput(path, storagePaths);
+  let before = header;
+  return {
+    async write(line: ImportLine) {
+      for (const { bytes } of [...before, line]) {
+        const isEnded = bytes.at(-1) === NEWLINE; // the last line may lack a newline
+        await write(isEnded ? bytes : new Uint8Array([...bytes, NEWLINE]));
+      }
+      before = [];
+    },
+    close,
+  };
 }

@@ -4,6 +4,11 @@ import { StorageError } from "../database/errors.ts";
 
 export { StorageError };
 
+/** Thrown when content is not in storage. */
+export class MissingError extends StorageError {
+  override readonly name = "MissingError";
+}
+
 /** Thrown when the content was replaced by other content. */
 export class ReplacedError extends StorageError {
   override readonly name = "ReplacedError";

@@ -1,11 +1,21 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
-import { inFolder, makeCatalogue, media, mediaCommand, mediaHere } from "../support/media_cli.ts";
+import {
+  inFolder,
+  makeCatalogue,
+  media,
+  mediaCommand,
+  mediaHere,
+  mediaTask,
+  operatorEnvironment,
+  taskArguments,
+} from "../support/media_cli.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
-import { needing, shared } from "../support/permissions.ts";
+import { LINUX, needing, program, shared } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
+import { wav } from "../support/wav.ts";
 
 const test = needing("processes");
 const onPostgres = needing(...POSTGRES);
@@ -199,7 +209,7 @@ test("media import says which line is too long, and what to do", () =>
     const { code, stdout, stderr } = await mediaHere(folder, ["import", input, "--json"]);
     const { added, complete } = JSON.parse(stdout);
     assertEquals([code, added, complete], [1, count, false]);
-    const limit = "longer than 65536 bytes; expected one JSON object per line";
+    const limit = "longer than 65536 bytes; expected one record per line";
     const line = count + 1;
     assertEquals(stderr, `media: Line ${line} is ${limit}. Correct line ${line} first\n`);
   }));
@@ -212,7 +222,7 @@ test("media import that is killed leaves its rejects under a name that says what
     const args = ["import", "-", "--rejects", rejects];
     const child = mediaCommand(folder, args, {}, "piped").spawn();
     const writer = child.stdin.getWriter();
-    await writer.write(new TextEncoder().encode("nonsense\n"));
+    await writer.write(new TextEncoder().encode("{}\n"));
     const reader = child.stderr.getReader();
     await reader.read(); // once the line is refused
     child.kill("SIGKILL");
@@ -222,8 +232,178 @@ test("media import that is killed leaves its rejects under a name that says what
     const names = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
     const [left = "", ...others] = names.filter((name) => name.startsWith("."));
     assertMatch(left, /^\.unfinished-media-[0-9a-f-]{36}$/);
-    assertEquals([others, await Deno.readTextFile(`${folder}/${left}`)], [[], "nonsense\n"]);
+    assertEquals([others, await Deno.readTextFile(`${folder}/${left}`)], [[], "{}\n"]);
   }));
+
+/** What LibreOffice 7.4 wrote: with `;`, a row that is empty, a name of two lines, and no quotes. */
+const SHEET = `token;path;length;language;publishedAt;location;kind
+8C34B2D6-6A35-4E0B-9D61-2F0B7C1A9E10;"Folge 1; ""Anfang"".mp3";26186;de-DE;2024-03-01;;
+;;;;;;
+8c34b2d6-6a35-4e0b-9d61-2f0b7c1a9e11;"zwei
+Zeilen, ü.mp3";;;;;audio
+8c34b2d6-6a35-4e0b-9d61-2f0b7c1a9e12;;1048576;;2024-03-02;https://cdn.example.com/b.mp4;video
+`;
+
+test("media import reads a spreadsheet's CSV whole, as it reads the same in JSON", () =>
+  inFolder(async (folder) => {
+    const token = (last: number) => `8c34b2d6-6a35-4e0b-9d61-2f0b7c1a9e1${last}`;
+    const names = ['Folge 1; "Anfang".mp3', "zwei\nZeilen, ü.mp3"];
+    for (const name of names) await Deno.copyFile(SAMPLE_MP3, `${folder}/${name}`);
+    const file = `${folder}/sheet.csv`;
+    await Deno.writeTextFile(file, SHEET);
+    const run = (args: string[]) => mediaTask(folder, folder, args, ["--quiet"]);
+    const dry = await run(["import", "sheet.csv", "--dry-run"]);
+    assertMatch(dry.stderr, /It does not exist yet/);
+    await makeCatalogue(folder);
+    for (
+      const [args, stdout] of [
+        [["--dry-run"], "Dry run. Would be added: 3; unchanged: 0; refused: 0\n"],
+        [[], "Added: 3; unchanged: 0; refused: 0\n"],
+        [[], "Added: 0; unchanged: 3; refused: 0\n"],
+      ] as const
+    ) {
+      assertEquals(await run(["import", "sheet.csv", ...args]), { code: 0, stdout, stderr: "" });
+    }
+    const found = (await exported(folder)).trim().split("\n").map((line) => JSON.parse(line));
+    assertEquals(found.map(({ sha256: _, ...record }) => record), [
+      {
+        ...{ state: "published", token: token(0), kind: "audio", type: MP3.type },
+        ...{ length: MP3.length, name: names[0], language: "de-DE" },
+        publishedAt: "2024-03-01T00:00:00.000Z",
+      },
+      {
+        ...{ state: "published", token: token(1), kind: "audio", type: MP3.type },
+        ...{ length: MP3.length, name: "zwei_Zeilen, ü.mp3", publishedAt: found[1].publishedAt },
+      },
+      {
+        ...{ state: "published", location: "https://cdn.example.com/b.mp4", length: 1048576 },
+        ...{ token: token(2), kind: "video", publishedAt: "2024-03-02T00:00:00.000Z" },
+      },
+    ]);
+  }));
+
+test("media import writes refused rows of CSV so that they import again once corrected", () =>
+  inFolder(async (folder) => {
+    await makeCatalogue(folder);
+    const [file, rejects] = [`${folder}/in.csv`, `${folder}/rejects.csv`];
+    const header = "\ufeffsep=;\r\nlocation;kind;publishedAt\r\n";
+    const bad = ['"https://h/\n2";audio;\r\n', "https://h/4;audio;03/02/2024"];
+    await Deno.writeTextFile(
+      file,
+      `${header}https://h/1;audio;\r\n${bad[0]}https://h/3;video;2024-03-02\r\n${bad[1]}`,
+    );
+    const args = ["import", file, "--rejects", rejects];
+    const first = await mediaHere(folder, args);
+    assertEquals(first, {
+      code: 1,
+      stdout: "Added: 2; unchanged: 0; refused: 2\n",
+      stderr: [
+        'media: line 4: "https://h/\\u000a2" is not a URL; expected one like https://host/path\n',
+        'media: line 7: "publishedAt" is "03/02/2024"; expected an ISO 8601 date, or a date and ',
+        "time with an offset, from 1970 on\n",
+      ].join(""),
+    });
+    const written = await Deno.readTextFile(rejects);
+    assertEquals(written, `${header}${bad[0]}${bad[1]}\n`);
+    const corrected = written.replace("\n2", "2").replace("03/02/2024", "2024-03-02");
+    await Deno.writeTextFile(file, corrected);
+    const second = await mediaHere(folder, args);
+    assertEquals(second, { code: 0, stdout: "Added: 2; unchanged: 0; refused: 0\n", stderr: "" });
+    assertEquals(await Deno.readTextFile(rejects), "");
+  }));
+
+test("media import refuses a file of another format or encoding once, and creates nothing", () =>
+  inFolder(async (folder) => {
+    const file = `${folder}/in`;
+    const rows: [text: string, message: RegExp][] = [
+      [
+        "a.mp3\n".repeat(3_000),
+        /^media: Line 1 is "a.mp3"; expected JSON objects, one per line, or/,
+      ],
+      [`${"{\0}\0\n\0".repeat(3_000)}`, /^media: The file is in UTF-16; expected UTF-8\./],
+    ];
+    for (const [text, message] of rows) {
+      await Deno.writeTextFile(file, text);
+      const { code, stdout, stderr } = await media(folder, ["import", file]);
+      assertEquals([code, stdout, stderr.trimEnd().split("\n").length], [1, "", 1]);
+      assertMatch(stderr, message);
+    }
+    const names = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
+    assertEquals(names, ["in"]);
+  }));
+
+test("media import prints twenty refusals of each kind, and counts the others", () =>
+  inFolder(async (folder) => {
+    const files = Array.from({ length: 25 }, (_, index) => ({ path: `/none/"a" ${index}.mp3` }));
+    const urls = Array.from({ length: 3 }, () => ({ location: "https://h/a", kind: "radio" }));
+    const last = { path: "/none/b.mp3", language: "english!" };
+    const [input, rejects] = [`${folder}/in`, `${folder}/rejects`];
+    const text = toLines([...files, ...urls, last]);
+    await Deno.writeTextFile(input, text);
+    const args = ["import", input, "--rejects", rejects];
+    const { stdout, stderr } = await mediaHere(folder, args);
+    assertEquals(stdout, "Added: 0; unchanged: 0; refused: 29\n");
+    assertEquals(stderr.trimEnd().split("\n"), [
+      ...files.slice(0, 20).map(({ path }, index) =>
+        `media: line ${index + 1}: There is no file "${path}"`
+      ),
+      ...[26, 27, 28].map((line) =>
+        `media: line ${line}: "kind" is "radio"; expected "audio" or "video"`
+      ),
+      'media: line 29: "language" is "english!"; expected a BCP 47 language tag, e.g. en-GB',
+      "media: 5 more lines refused like line 20; --rejects and --json have all of them",
+    ]);
+    assertEquals(await Deno.readTextFile(rejects), text);
+    const json = await mediaHere(folder, ["import", input, "--json"]);
+    assertEquals([json.stdout.split("\n").length, json.stderr], [31, ""]);
+  }));
+
+test("media import of a catalogue whose content was not copied states that once", () =>
+  inFolder(async (folder) => {
+    const contents = Array.from({ length: 3_000 }, (_, index) => ({
+      ...{ token: newToken(), sha256: index.toString(16).padStart(64, "0") },
+      ...{ length: 5, type: "audio/mpeg" },
+    }));
+    const input = `${folder}/in`;
+    await Deno.writeTextFile(input, toLines([...contents, { path: "/none" }]));
+    const none = await mediaHere(folder, ["import", input]);
+    assertEquals(none.stdout, "Added: 0; unchanged: 0; refused: 3,001\n");
+    assertEquals(none.stderr.split("\n"), [
+      'media: line 3001: There is no file "/none"',
+      `media: none of the content of 3,000 lines is in ${folder}/files: ` +
+      "copy the content there first, or correct CONTENT",
+      "",
+    ]);
+    assertEquals((await mediaHere(folder, ["publish", SAMPLE_MP3])).code, 0);
+    await Deno.writeTextFile(input, toLines([...contents, MP3]));
+    const some = await mediaHere(folder, ["import", input]);
+    assertEquals(some.stdout, "Added: 1; unchanged: 0; refused: 3,000\n");
+    const lines = some.stderr.trimEnd().split("\n");
+    assertEquals(lines.length, 21);
+    assertMatch(lines[0] ?? "", /^media: line 1: content: content 0{64} is missing$/);
+    assertMatch(lines[20] ?? "", /^media: 2,980 more lines refused like line 20; --rejects and/);
+  }));
+
+needing("processes", LINUX, program("script"))(
+  "media import shows on a terminal which part of the file is done",
+  () =>
+    inFolder(async (folder) => {
+      await makeCatalogue(folder);
+      await Deno.writeFile(`${folder}/b.wav`, wav(0, 2_000));
+      await Deno.truncate(`${folder}/b.wav`, 1e8); // more than a second of work
+      const lines = [...recordsOf(4).slice(0, 2), { path: `${folder}/b.wav` }, ...recordsOf(40)];
+      const records = lines.filter((record) => !("sha256" in record));
+      await Deno.writeTextFile(`${folder}/in`, toLines(records));
+      const command = [Deno.execPath(), ...taskArguments(["import", `${folder}/in`], ["--quiet"])];
+      const { stdout } = await new Deno.Command("script", {
+        args: ["--quiet", "--return", "--flush", "--command", command.join(" "), "/dev/null"],
+        ...operatorEnvironment(folder),
+        stdin: "null",
+      }).output();
+      const shown = new TextDecoder().decode(stdout);
+      assertMatch(shown, /\[\?7l\d\d?% \| \d+ lines\W/);
+    }),
+);
 
 onPostgres(
   "media export prints the same from SQLite, PostgreSQL and SQLite again",

@@ -1,22 +1,22 @@
 /**
- * Importing records, one per line, in the order of the lines. Each line gets one outcome.
+ * Importing records in the order of their lines. Each record gets one outcome.
  *
- * The lines that arrive together, a few hundred of a file, are looked up at once and added in one
+ * The records that arrive together, a few hundred of a file, are looked up at once and added in one
  * transaction. They are imported one by one if one of them copies content, unpublishes an item, or
  * has the token of another, because then each must see the effect of those before it.
  */
 
 import type { Added, MediaStorage } from "../../storage/media/media_storage.ts";
 import type { CatalogueEntry } from "../../storage/item.ts";
-import { StorageError } from "../../storage/errors.ts";
+import { MissingError, StorageError } from "../../storage/errors.ts";
 import type { Token } from "../../storage/token.ts";
 import { messageOf } from "../../input/printable.ts";
-import { readContent } from "../publish_object.ts";
 import { unpublish, type UnpublishOptions } from "../unpublish.ts";
 import { type ContentOptions, type ContentRecord, importContent } from "./content.ts";
 import { derivedTokenOf, entryFor, factsOf, NONE, requireSame } from "./facts.ts";
-import { type ImportLine, readLines } from "./lines.ts";
-import { type ImportRecord, parseLine, readRecord } from "./imported_record.ts";
+import { type ImportInput, isBlank } from "./input.ts";
+import type { ImportLine } from "./lines.ts";
+import { type ImportRecord, readRecord } from "./imported_record.ts";
 
 /** The number of records by outcome. */
 export interface ImportCounts {
@@ -30,10 +30,12 @@ export interface ImportCounts {
 interface ImportOptions extends ContentOptions, UnpublishOptions {
   /** Counts the outcomes; valid even after an error. */
   readonly outcomes: ImportCounts;
-  /** Called for each refused line. */
-  readonly refuse: (line: ImportLine, reason: string) => Promise<void>;
-  /** Called after each line that is not blank. */
-  readonly onProgress: () => void;
+  /** Called for each refused record. */
+  readonly refuse: (line: ImportLine, reason: string, isMissing: boolean) => Promise<void>;
+  /** Called after each record whose content was already in storage. */
+  readonly find: () => void;
+  /** Called after each record that is not blank. */
+  readonly onProgress: (line: ImportLine) => void;
 }
 
 /** A line with a valid record. */
@@ -59,11 +61,12 @@ type ParsedLine = Candidate | Unreadable;
 
 export async function importRecords(
   storage: MediaStorage,
-  input: ReadableStream<Uint8Array<ArrayBuffer>>,
+  input: ImportInput,
   options: ImportOptions,
 ): Promise<void> {
-  for await (const lines of readLines(readContent(input, options.signal))) {
-    await importLines(storage, lines.filter((line) => !isBlank(line)).map(parse), options);
+  for await (const lines of input.groups) {
+    const parsed = lines.flatMap((line) => isBlank(line) ? [] : parse(line, input) ?? []);
+    await importLines(storage, parsed, options);
   }
 }
 
@@ -91,12 +94,14 @@ async function importLines(
     const outcome = parsed.record === undefined
       ? parsed.refusal
       : await outcomeOf(storage, parsed, result, options);
-    if (typeof outcome === "string") outcomes[outcome]++;
-    else {
-      await refuse(parsed.line, messageOf(outcome));
+    if (typeof outcome === "string") {
+      outcomes[outcome]++;
+      if (parsed.record?.source === "content") options.find();
+    } else {
+      await refuse(parsed.line, messageOf(outcome), outcome instanceof MissingError);
       outcomes.refused++;
     }
-    onProgress();
+    onProgress(parsed.line);
   }
 }
 
@@ -162,17 +167,15 @@ function isUnpublishing(
   return entry.state === "unpublished" && known !== undefined && known.state !== "unpublished";
 }
 
-function parse(line: ImportLine): ParsedLine {
+/** Parses a record; `undefined` if it has no values. */
+function parse(line: ImportLine, input: ImportInput): ParsedLine | undefined {
   try {
-    const record = readRecord(parseLine(line.bytes));
+    const raw = input.parse(line.bytes);
+    if (raw === undefined) return undefined;
+    const record = readRecord(raw);
     const token = record.token ?? derivedTokenOf(record);
     return { line, record, token, entry: token && entryFor(record, token, Date.now()) };
   } catch (error) {
     return { line, refusal: error as Error };
   }
-}
-
-/** Returns whether a line has nothing but JSON's white space. */
-function isBlank({ bytes }: ImportLine): boolean {
-  return bytes.every((byte) => [0x20, 0x09, 0x0a, 0x0d].includes(byte));
 }

@@ -1,7 +1,4 @@
-/**
- * Parsing records to import: one JSON object per line, with the members that `media export`
- * prints.
- */
+/** Parsing records to import, with the members that `media export` prints. */
 
 import { z } from "zod";
 import { parseInstant } from "../../lifecycle/instant.ts";
@@ -21,9 +18,9 @@ export function refusalOfMember(name: string, value: unknown, reason: string): R
 }
 
 /** Describes a value, by its beginning if it is long. */
-function shown(value: unknown): string {
+export function shown(value: unknown): string {
   if (typeof value === "string") {
-    const line = value.trim();
+    const line = value.replace(/\r?\n$/, "");
     return quoted(line.length > 64 ? `${line.slice(0, 64)}…` : line);
   }
   return typeof value === "object" && value !== null
@@ -107,6 +104,11 @@ const SCHEMAS = {
   }),
 };
 
+/** The names of all members. */
+export const MEMBERS: readonly string[] = [
+  ...new Set(Object.values(SCHEMAS).flatMap(({ shape }) => Object.keys(shape))),
+];
+
 type RecordOf<S extends keyof typeof SCHEMAS> =
   & { readonly source: S }
   & Readonly<z.infer<typeof SCHEMAS[S]>>;
@@ -122,7 +124,7 @@ export type ImportRecord =
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** A record before validation. */
-type RawRecord = Readonly<Record<string, unknown>>;
+export type RawRecord = Readonly<Record<string, unknown>>;
 
 export function readRecord(raw: RawRecord): ImportRecord {
   const source = sourceOf(raw);
@@ -144,19 +146,50 @@ export function readRecord(raw: RawRecord): ImportRecord {
   throw new RefusedError('"kind" is missing; expected "audio" or "video"');
 }
 
+/**
+ * Parses a line of JSON.
+ *
+ * @throws {RefusedError} If it is not an object, or has a member twice.
+ */
 export function parseLine(bytes: Uint8Array): RawRecord {
-  let text;
+  const text = decodeLine(bytes);
+  let value: unknown;
   try {
-    text = utf8.decode(bytes);
+    value = JSON.parse(text);
+  } catch { // refused like other values
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new RefusedError(`${shown(text)} is not a JSON object`);
+  }
+  // A text without names in its values has as many of them as the object has members.
+  const isPlain = text.match(/"\s*:/g)?.length === Object.keys(value).length;
+  const name = isPlain ? undefined : repeatedNameIn(text);
+  if (name === undefined) return value as RawRecord;
+  throw new RefusedError(`${shown(name)} occurs twice; expected it once`);
+}
+
+/** Decodes a line without its byte order mark. */
+export function decodeLine(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
   } catch {
     throw new RefusedError(`${shown(new TextDecoder().decode(bytes))} is not UTF-8`);
   }
-  try {
-    const value = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
-  } catch { // refused like other values
+}
+
+/** Returns a name that an object has twice, which `JSON.parse` lets pass. */
+function repeatedNameIn(json: string): string | undefined {
+  const names = new Set<string>();
+  let depth = 0;
+  for (const [token, isName] of json.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?|[[\]{}]/g)) {
+    if (token === "{" || token === "[") depth++;
+    else if (token === "}" || token === "]") depth--;
+    else if (isName !== undefined && depth === 1) {
+      const name: string = JSON.parse(token.slice(0, token.lastIndexOf('"') + 1));
+      if (names.has(name)) return name;
+      names.add(name);
+    }
   }
-  throw new RefusedError(`${shown(text)} is not a JSON object`);
 }
 
 function sourceOf(raw: RawRecord): ImportRecord["source"] {

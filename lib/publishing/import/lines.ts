@@ -37,8 +37,7 @@ export async function* readLines(
     rest = bytes.subarray(start);
     yield lines;
     if (rest.length > MAX_LINE_BYTES) {
-      const fault =
-        `Line ${number} is longer than ${MAX_LINE_BYTES} bytes; expected one JSON object`;
+      const fault = `Line ${number} is longer than ${MAX_LINE_BYTES} bytes; expected one record`;
       throw new RefusedError(`${fault} per line. Correct line ${number} first`);
     }
   }

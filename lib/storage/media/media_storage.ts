@@ -11,7 +11,7 @@ import { fulfilledWithin } from "../../async/deadline.ts";
 import { forEach } from "../../async/for_each.ts";
 import type { Engine } from "./engine.ts";
 import type { Ledger } from "../../usage/ledger.ts";
-import { ReplacedError, StorageError, UnpublishedError } from "../errors.ts";
+import { MissingError, ReplacedError, StorageError, UnpublishedError } from "../errors.ts";
 import { RefusedError } from "../../input/refused_error.ts";
 import type { ObjectChecks } from "../object_checks.ts";
 import type { ItemStorage, OnFault } from "../storage.ts";
@@ -217,8 +217,9 @@ export class MediaStorage implements ItemStorage {
   async #contentFault(item: PublishedItem): Promise<StorageError | undefined> {
     const comparison = await this.content.compare(item);
     if (comparison.state === "same") return undefined;
+    if (comparison.state === "missing") return new MissingError("content", comparison.reason);
     // Only in a bucket can others replace content.
-    const isReplaced = comparison.state === "different" && this.content.kind === "bucket";
+    const isReplaced = this.content.kind === "bucket";
     return new (isReplaced ? ReplacedError : StorageError)("content", comparison.reason);
   }
 

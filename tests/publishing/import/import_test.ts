@@ -1,6 +1,8 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { createHash } from "node:crypto";
 import { importRecords } from "../../../lib/publishing/import/import.ts";
+import { readInput } from "../../../lib/publishing/import/input.ts";
+import { readContent } from "../../../lib/publishing/publish_object.ts";
 import { entryOf } from "../../../lib/storage/item.ts";
 import { StorageError } from "../../../lib/storage/errors.ts";
 import { newToken, parseToken } from "../../../lib/storage/token.ts";
@@ -38,7 +40,7 @@ async function importAll(
   const rejects: Uint8Array<ArrayBuffer>[] = [];
   const outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
   const lines = given.map((line) => typeof line === "string" ? line : `${JSON.stringify(line)}\n`);
-  await importRecords(storage, new Blob(lines).stream(), {
+  await importRecords(storage, await readInput(readContent(new Blob(lines).stream(), signal)), {
     outcomes,
     isDryRun,
     signal,
@@ -50,6 +52,7 @@ async function importAll(
     },
     report() {},
     reportLeft() {},
+    find() {},
     onProgress() {},
   });
   return {

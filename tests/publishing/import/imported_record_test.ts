@@ -126,3 +126,25 @@ Deno.test("parseLine() refuses what is not a JSON object, and quotes its beginni
     assertMatch(assertThrows(() => parseLine(line), RefusedError).message, message);
   }
 });
+
+Deno.test("parseLine() refuses a member that occurs twice, whatever its spelling", () => {
+  const encode = (text: string) => new TextEncoder().encode(text);
+  const rows: [line: string, name?: string][] = [
+    ['{"token":"a","token":"a"}', "token"],
+    ['{"token" : "a", "path":"b", "to\\u006ben"\n: "c"}', "token"],
+    ['{"a\\"":1,"a\\u0022":2}', 'a"'],
+    ['{"__proto__":1,"__proto__":2}', "__proto__"],
+    ['{"path":"\\"path\\":","name":"\\\\"}'],
+    ['{"path":"a\\\\","name":"path\\":"}'],
+    ['{"path":{"path":1},"name":[{"name":1}]}'],
+    ['{"path":"token","token":"path"}'],
+    ["{}"],
+  ];
+  for (const [line, name] of rows) {
+    if (name === undefined) assertEquals<unknown>(parseLine(encode(line)), JSON.parse(line));
+    else {
+      const { message } = assertThrows(() => parseLine(encode(line)), RefusedError);
+      assertEquals(message, `"${name}" occurs twice; expected it once`);
+    }
+  }
+});

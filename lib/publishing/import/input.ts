@@ -1,0 +1,121 @@
+/** Reading what is imported: JSON objects, one per line, or CSV. */
+
+import { quoted } from "../../input/printable.ts";
+import { RefusedError } from "../../input/refused_error.ts";
+import { type CsvHeader, joinRecords, readHeader, readRow, separatorIn } from "./csv.ts";
+import { parseLine, type RawRecord, shown } from "./imported_record.ts";
+import { type ImportLine, MAX_LINE_BYTES, readLines } from "./lines.ts";
+
+/** The records to import. */
+export interface ImportInput {
+  /** The lines before the first record. Refused records need them to be imported again. */
+  readonly header: readonly ImportLine[];
+  /** The lines of each record, in groups that arrive together. Some may be blank. */
+  readonly groups: AsyncIterable<readonly ImportLine[]>;
+  /**
+   * Parses a record. Returns `undefined` if it has no values.
+   *
+   * @throws {RefusedError} If it is invalid.
+   */
+  readonly parse: (bytes: Uint8Array) => RawRecord | undefined;
+}
+
+const FORMATS = "expected JSON objects, one per line, or CSV whose first line has names like " +
+  "token,path";
+
+/**
+ * Finds out what is imported from its first lines.
+ *
+ * @throws {RefusedError} If it is of another format, or encoding.
+ */
+export async function readInput(
+  chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
+): Promise<ImportInput> {
+  const groups = readLines(chunks);
+  const seen: ImportLine[] = []; // without the blank lines
+  const rest: ImportLine[][] = [];
+  let isJson = false;
+  let length = 0;
+  while (!isJson && length < MAX_LINE_BYTES) {
+    const { value: lines, done } = await groups.next();
+    if (done) break;
+    rest.push(lines);
+    seen.push(...lines.filter((line) => !isBlank(line)));
+    length += lines.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    const [first] = seen;
+    if (first === undefined) continue;
+    requireText(first);
+    const csv = headerIn(seen);
+    if (csv !== undefined) {
+      const last = csv.lines.at(-1)?.number ?? 0;
+      const left = rest.map((lines) => lines.filter(({ number }) => number > last));
+      return {
+        header: csv.lines,
+        groups: joinRecords(allOf(left, groups), csv.header),
+        parse: (bytes) => readRow(bytes, csv.header),
+      };
+    }
+    isJson = lines.some(isObject);
+  }
+  const [first] = seen;
+  if (first !== undefined && !isJson) throw refusalOf(first);
+  return { header: [], groups: allOf(rest, groups), parse: parseLine };
+}
+
+async function* allOf(first: ImportLine[][], others: AsyncIterable<ImportLine[]>) {
+  yield* first;
+  yield* others;
+}
+
+/** Returns whether a line has nothing but white space, or a byte order mark. */
+export function isBlank({ bytes }: Pick<ImportLine, "bytes">): boolean {
+  const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  return bytes.subarray(isMarked ? 3 : 0).every((byte) => [0x20, 0x09, 0x0a, 0x0d].includes(byte));
+}
+
+/** Refuses UTF-16, by its byte order mark or the zero in its first character, and old line ends. */
+function requireText(line: ImportLine): void {
+  const [first, second] = line.bytes;
+  const isMarked = first === 0xff && second === 0xfe || first === 0xfe && second === 0xff;
+  if (isMarked || first === 0 || second === 0) {
+    const remedy = 'In Windows PowerShell, write it with "| Out-File -Encoding utf8", not with ">"';
+    throw new RefusedError(`The file is in UTF-16; expected UTF-8. ${remedy}`);
+  }
+  if (!textOf(line).trim().includes("\r")) return;
+  throw new RefusedError("Lines end with CR alone; expected LF or CRLF");
+}
+
+/** Returns the header of CSV, with its lines, if the first lines have one. */
+function headerIn(
+  [first, second]: readonly ImportLine[],
+): { readonly header: CsvHeader; readonly lines: ImportLine[] } | undefined {
+  const separator = separatorIn(textOf(first));
+  const lines = [first, ...separator === undefined ? [] : [second]].filter((line) =>
+    line !== undefined
+  );
+  const header = readHeader(textOf(lines.at(-1)), separator);
+  return header && { header, lines };
+}
+
+function isObject(line: ImportLine): boolean {
+  try {
+    const value = JSON.parse(textOf(line));
+    return typeof value === "object" && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+/** Returns the refusal of a file without a single line that could be imported. */
+function refusalOf(first: ImportLine): RefusedError {
+  const text = textOf(first);
+  const [start = ""] = text.trim();
+  const fault = `Line ${first.number} is ${shown(text)}; ${FORMATS}`;
+  if (start === "[") return new RefusedError(`${fault}. For an array: jq --compact-output ".[]"`);
+  if (start === "{") return new RefusedError(`${fault}. For longer objects: jq --compact-output .`);
+  return new RefusedError(fault);
+}
+
+function textOf(line: ImportLine | undefined): string {
+  return new TextDecoder().decode(line?.bytes);
+}

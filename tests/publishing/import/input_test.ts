@@ -1,0 +1,183 @@
+import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { RefusedError } from "../../../lib/input/refused_error.ts";
+import { isBlank, readInput } from "../../../lib/publishing/import/input.ts";
+
+const TOKEN = "6f1d8c1e-6f0a-4d3e-9c3b-0a1b2c3d4e5f";
+
+/** Returns what is read: the header, and each record with its line, or its refusal. */
+async function readAll(input: string | Uint8Array<ArrayBuffer>, size = Infinity) {
+  const bytes = typeof input === "string" ? new TextEncoder().encode(input) : input;
+  async function* chunks() {
+    for (let start = 0; start < bytes.length; start += size) {
+      yield await Promise.resolve(bytes.slice(start, start + size));
+    }
+  }
+  const { header, groups, parse } = await readInput(chunks());
+  const lines = (await Array.fromAsync(groups)).flat().filter((line) => !isBlank(line));
+  const records = lines.flatMap(({ number, bytes }): [line: number, record: unknown][] => {
+    try {
+      const record = parse(bytes);
+      return record === undefined ? [] : [[number, record]];
+    } catch (error) {
+      if (!(error instanceof RefusedError)) throw error;
+      return [[number, error.message]];
+    }
+  });
+  return { header: await new Blob(header.map(({ bytes }) => bytes.slice())).text(), records };
+}
+
+/** As LibreOffice 7.4 exports a sheet, with a row that is empty, and a name of two lines. */
+const SHEET = [
+  ["token", "path", "length", "publishedAt", "kind"],
+  [TOKEN.toUpperCase(), '"Folge 1; ""Anfang"".mp3"', "26186", "2024-03-01", ""],
+  ["", "", "", "", ""],
+  [TOKEN, '"zwei\nZeilen, ü.mp3"', "", "", "audio"],
+];
+const SHEET_RECORDS = [
+  [2, {
+    ...{ token: TOKEN.toUpperCase(), path: 'Folge 1; "Anfang".mp3', length: 26186 },
+    publishedAt: "2024-03-01",
+  }],
+  [4, { token: TOKEN, path: "zwei\nZeilen, ü.mp3", kind: "audio" }],
+];
+const toCsv = (separator: string, end = "\n") =>
+  SHEET.map((cells) => cells.join(separator) + end).join("");
+
+Deno.test("readInput() reads CSV as spreadsheets write it, wherever chunks begin and end", async () => {
+  const files: string[] = [
+    toCsv(","),
+    toCsv(";"),
+    toCsv(";", "\r\n"),
+    `\ufeff${toCsv(",", "\r\n")}`,
+    toCsv(",").replace(/.*\n/, '"token","path","length","publishedAt","kind"\n'),
+    toCsv(",").replace(/.*\n/, "token , path,length,publishedAt, kind\n"),
+    toCsv(",").replaceAll(/(?<!zwei)\n/g, ",,\n"), // columns without a name
+  ];
+  for (const text of files) {
+    for (const size of [Infinity, 1, 7]) {
+      const { header, records } = await readAll(text, size);
+      assertEquals<unknown>(records, SHEET_RECORDS, text);
+      assertEquals(header, (/^\ufeff?(.*\r?\n)/.exec(text) ?? [])[1], "a Blob has no mark");
+    }
+  }
+  const stated = `\ufeffsep=;\r\n${toCsv(";", "\r\n")}`;
+  const { header, records } = await readAll(stated);
+  assertEquals(header, "sep=;\r\ntoken;path;length;publishedAt;kind\r\n");
+  assertEquals<unknown>(
+    records,
+    SHEET_RECORDS.map(([line, record]) => [line as number + 1, record]),
+  );
+  const late = await readAll("\n \r\n\ufeff\npath\na.mp3\n\nb c.mp3");
+  assertEquals<unknown>(late.records, [[5, { path: "a.mp3" }], [7, { path: "b c.mp3" }]]);
+});
+
+Deno.test("readInput() refuses rows that do not fit, and no other", async () => {
+  const rows: [row: string, reason: RegExp][] = [
+    ["a.mp3", /^The line has 1 value; expected 3: path,length,name$/],
+    ["a.mp3,1", /^The line has 2 values; expected 3: path,length,name$/],
+    ["a.mp3,1,b,c", /^The line has 4 values; expected 3/],
+    ['"a".mp3,1,b', /^A quote is not closed, or is inside a value; expected quotes around/],
+    ['a 5" disk.mp3,1,b', /^A quote is not closed, or is inside a value/],
+    ['a.mp3,1, "b"', /^A quote is not closed, or is inside a value/],
+    ['"a.mp3,1,b', /^A quote is not closed, or is inside a value/],
+    ['a.mp3,"",""b', /^A quote is not closed, or is inside a value/],
+  ];
+  for (const [row, reason] of rows) {
+    const { records } = await readAll(`path,length,name\nc.mp3,,"d"\n${row}\ne.mp3,,"",\nf.mp3,2,`);
+    const [first, refused, ...others] = records;
+    assertEquals<unknown>(first, [2, { path: "c.mp3", name: "d" }]);
+    assertEquals(refused?.[0], 3, row);
+    assertMatch(String(refused?.[1]), reason);
+    assertEquals<unknown>(
+      others,
+      [[4, { path: "e.mp3" }], [5, { path: "f.mp3", length: 2 }]],
+      row,
+    );
+  }
+  const swallowed = await readAll('path,name\n"a.mp3,b\nc.mp3,"d"\ne.mp3,\n');
+  assertEquals(swallowed.records.map(([line]) => line), [2, 4], "the next quote closes the first");
+  const { records } = await readAll("path,,name\na.mp3,x,b\n");
+  assertEquals<unknown>(records, [[2, '"x" is in column 2, which has no name']]);
+});
+
+Deno.test("readInput() loses one line by a quote that is never closed", async () => {
+  const names = Array.from({ length: 9_000 }, (_, index) => `name ${index}.mp3`);
+  for (const count of [3, names.length]) { // fewer bytes than a line may have, and more
+    const rest = names.slice(0, count);
+    const { records } = await readAll(`path\n"open\n${rest.join("\n")}\n`, 65_536);
+    assertEquals(records[0]?.[0], 2);
+    assertMatch(String(records[0]?.[1]), /^A quote is not closed/);
+    const expected = rest.map((path, index) => [index + 3, { path }]);
+    assertEquals<unknown>(records.slice(1), expected);
+  }
+});
+
+Deno.test("readInput() reads numbers and text as JSON has them", async () => {
+  const { records } = await readAll("length,name,language\n7,8,\n007,,\n1e3,,\n-1,,\n1.5,,\n");
+  assertEquals<unknown>(records.map(([, record]) => record), [
+    ...[{ length: 7, name: "8" }, { length: 7 }],
+    ...[{ length: "1e3" }, { length: "-1" }, { length: "1.5" }], // and are refused as lengths
+  ]);
+});
+
+Deno.test("readInput() refuses files of another format or encoding, once", async () => {
+  const utf16 = (text: string, isLittle: boolean) =>
+    new Uint8Array([...text].flatMap((char) => {
+      const code = char.charCodeAt(0);
+      return isLittle ? [code & 255, code >> 8] : [code >> 8, code & 255];
+    }));
+  const json = `{"path":"a.mp3"}\r\n`;
+  const [formats, encoding] = [
+    /; expected JSON objects, one per line, or CSV/,
+    /^The file is in U/,
+  ];
+  const rows: [input: string | Uint8Array<ArrayBuffer>, message: RegExp][] = [
+    [utf16(`\ufeff${json}`, true), encoding],
+    [utf16(`\ufeff${json}`, false), encoding],
+    [utf16(json, true), encoding],
+    [utf16(`\n${json}`, false), encoding],
+    [utf16("\ufefftoken,path\n", true), /expected UTF-8. In Windows PowerShell, write it with/],
+    ["a.mp3\nb.mp3\n".repeat(9_000), /^Line 1 is "a.mp3"; expected JSON objects, one per line/],
+    [`${TOKEN},a.mp3\n`, formats],
+    ["Title,File\nx,a.mp3\n", /^Line 1 is "Title,File"; expected JSON objects/],
+    ["<xml>\n</xml>\n", formats],
+    ["\n\n- path: a.mp3\n", /^Line 3 is "- path: a.mp3"; expected/],
+    ['[{"path":"a.mp3"},{"path":"b.mp3"}]\n', /For an array: jq --compact-output "\.\[\]"$/],
+    ['[\n  {\n    "path": "a.mp3"\n  }\n]\n', /^Line 1 is "\["; .* --compact-output "\.\[\]"$/],
+    ['{\n  "path": "a.mp3"\n}\n', /^Line 1 is "{"; .* jq --compact-output \.$/],
+    ["token\tpath\n", /^Values are separated by "\\u0009"; expected "," or ";"$/],
+    ["sep=|\ntoken|path\n", /^Values are separated by "\|"; expected "," or ";"$/],
+    ["token,path,token\n", /^The first line names "token" twice; expected it once$/],
+    [
+      "token,Path\n",
+      /^The first line names "Path", which is unknown; expected state, token, kind,/,
+    ],
+    ["token;path,name\n", /^The first line names "path,name", which is unknown; expected/],
+    ["path\ra.mp3\rb.mp3\r", /^Lines end with CR alone; expected LF or CRLF$/],
+  ];
+  for (const [input, message] of rows) {
+    for (const size of [Infinity, 5]) {
+      const { message: found } = await assertRejects(() => readAll(input, size), RefusedError);
+      assertMatch(found, message);
+    }
+  }
+  // One that is right shows that the others are wrong.
+  const { records } = await readAll(`nonsense\n{}\n`, 1);
+  assertEquals<unknown>(records, [[1, '"nonsense" is not a JSON object'], [2, {}]]);
+});
+
+Deno.test("isBlank() is true of white space, after a byte order mark or not", () => {
+  const rows: [text: string, isIt: boolean][] = [
+    ["", true],
+    [" \t\r\n", true],
+    ["\ufeff", true],
+    ["\ufeff\r\n", true],
+    ["\ufeff{}", false],
+    ["\ufeff\ufeff", false],
+    ["\u00a0", false],
+    ["{", false],
+  ];
+  for (const [text, isIt] of rows) {
+    assertEquals(isBlank({ bytes: new TextEncoder().encode(text) }), isIt, JSON.stringify(text));
+  }
+});
