@@ -3,7 +3,7 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { parseInstant } from "../lifecycle/instant.ts";
 import { parseLanguageTag } from "../publishing/language_tag.ts";
-import { isPublicUrl } from "../publishing/location.ts";
+import { isPublicUrl, isUrl } from "../publishing/location.ts";
 import { parseMediaType } from "../publishing/media_type.ts";
 import {
   FILE_NAME,
@@ -12,7 +12,6 @@ import {
   type PublishOptions,
 } from "../publishing/publish.ts";
 import { publishAll } from "../publishing/publish_all.ts";
-import { isObject } from "../publishing/publish_object.ts";
 import { isFolder } from "../publishing/sources.ts";
 import { pathsOf } from "../server/route.ts";
 import type { Kind } from "../storage/item.ts";
@@ -89,9 +88,7 @@ export function publishCommand(context: Context): Command {
         if (options[name] === undefined || !named.some(isPublicUrl)) continue;
         fail(`option '--${name}' cannot be used with a URL`);
       }
-      const sources = named.map((text) =>
-        isPublicUrl(text) || isObject(text) ? text : fromUser(text)
-      );
+      const sources = named.map((text) => isUrl(text) ? text : fromUser(text));
       const [first = ""] = sources;
       const isOne = sources.length === 1 && (isPublicUrl(first) || !await isFolder(first));
       for (const name of ["token", "name"] as const) {

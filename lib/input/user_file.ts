@@ -8,10 +8,22 @@ export async function readable<T>(path: string, operation: () => Promise<T>): Pr
   try {
     return await operation();
   } catch (cause) {
-    throw cause instanceof Deno.errors.NotFound
-      ? new RefusedError(`There is no file ${quoted(path)}`)
-      : new RefusedError(`${quoted(path)} cannot be read`, { cause: reasonOf(cause) });
+    throw refusalOfReading(path, cause);
   }
+}
+
+/** Returns the refusal of a file or folder that cannot be read. */
+export function refusalOfReading(path: string, cause: unknown): RefusedError {
+  if (!(cause instanceof Deno.errors.NotFound)) {
+    return new RefusedError(`${quoted(path)} cannot be read`, { cause: reasonOf(cause) });
+  }
+  // Deno 2.9.6 replaces bytes that are not UTF-8 wherever it gets a name, and cannot open such a file.
+  const isReplaced = path.includes("\ufffd");
+  return new RefusedError(
+    isReplaced
+      ? `The name of ${quoted(path)} is not UTF-8; rename it`
+      : `There is no file ${quoted(path)}`,
+  );
 }
 
 const SYSTEM_FILE_REASON =

@@ -11,6 +11,11 @@ const SIGNATURE = /^(x-(amz|goog)-)?signature$|^sig$/i;
 /** Parameters that show that a URL is presigned. Other URLs may have a `sig`, too. */
 const SIGNED_WITH = /^(x-(amz|goog)-signature|awsaccesskeyid|googleaccessid|key-pair-id|se|si)$/i;
 
+/** Returns whether a text is a URL, rather than a path. */
+export function isUrl(text: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
+}
+
 export function isPublicUrl(text: string): boolean {
   return /^https?:\/\//i.test(text);
 }

@@ -6,7 +6,7 @@ import { newToken } from "../storage/token.ts";
 import { isPublicUrl } from "./location.ts";
 import { publishFile, type PublishOptions } from "./publish.ts";
 import { RefusedError } from "../input/refused_error.ts";
-import { isObject, publishObject } from "./publish_object.ts";
+import { isObject, publishObject, refusalOfObject } from "./publish_object.ts";
 import { publishUrl, type PublishUrlOptions } from "./publish_url.ts";
 import { findSources, type SourceOutcome } from "./sources.ts";
 
@@ -51,6 +51,10 @@ async function publishOne(
     const item = await publish(storage, source, { ...options, token });
     return { outcome: item.token === token ? "published" : "skipped", source, item };
   } catch (error) {
+    options.signal?.throwIfAborted();
+    if (isObject(source)) {
+      return { outcome: "refused", source, error: await refusalOfObject(storage, error) };
+    }
     if (!(error instanceof RefusedError)) throw error;
     return { outcome: "refused", source, error };
   }

@@ -4,7 +4,9 @@ import type { Body } from "../http/outcome.ts";
 import type { ExistingContent, Step } from "../storage/content/content_store.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import type { ContentReference, PublishedItem } from "../storage/item.ts";
+import { StorageError } from "../storage/errors.ts";
 import { newToken } from "../storage/token.ts";
+import { RefusedError } from "../input/refused_error.ts";
 import type { MediaType } from "./media_type.ts";
 import { unlessAborted } from "../async/abort.ts";
 import {
@@ -43,6 +45,23 @@ export async function publishObject(
   const item = { token, name, ...statedIn(options), ...found };
   const { catalogue } = storage;
   return await (reuse ? catalogue.addUnlessPublished(item) : catalogue.add(item));
+}
+
+/**
+ * Returns the refusal of an object that could not be published.
+ *
+ * @throws The error, or another, if more than this object is at fault.
+ */
+export async function refusalOfObject(
+  storage: MediaStorage,
+  error: unknown,
+): Promise<RefusedError> {
+  if (error instanceof RefusedError) return error;
+  if (!(error instanceof StorageError)) throw error;
+  // These throw if more than this object is at fault.
+  await storage.catalogue.version();
+  await storage.content.id();
+  return new RefusedError(error.message);
 }
 
 /**

@@ -1,10 +1,11 @@
 /** Finding the sources to publish: those named, and the files of named folders. */
 
 import { join } from "node:path";
-import { isPublicUrl } from "./location.ts";
+import { isPublicUrl, isUrl } from "./location.ts";
 import { isWithin, refusalOfStoragePath } from "./storage_paths.ts";
-import { quoted } from "../input/printable.ts";
+import { quoted, withoutPassword } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
+import { refusalOfReading } from "../input/user_file.ts";
 import { isObject } from "./publish_object.ts";
 
 /** The outcome of a source that is not published. */
@@ -30,7 +31,11 @@ export async function* findSources(
 ): AsyncGenerator<string | SourceOutcome> {
   for (const source of sources) {
     if (isPublicUrl(source) || isObject(source)) yield source;
-    else if (await isWithin(source, storagePaths)) {
+    else if (isUrl(source)) {
+      const fault = `${quoted(withoutPassword(source))} cannot be published`;
+      const error = new RefusedError(`${fault}; expected http://…, https://… or s3://BUCKET/KEY`);
+      yield { outcome: "refused", source: withoutPassword(source), error };
+    } else if (await isWithin(source, storagePaths)) {
       yield { outcome: "refused", source, error: refusalOfStoragePath(source) };
     } else if (await isFolder(source)) yield* filesIn(source, storagePaths);
     else yield source;
@@ -55,8 +60,7 @@ async function* filesIn(
       } else names.push(isDirectory ? `${name}/` : name);
     }
   } catch (cause) {
-    const error = new RefusedError(`${quoted(folder)} cannot be read`, { cause });
-    yield { outcome: "refused", source: folder, error };
+    yield { outcome: "refused", source: folder, error: refusalOfReading(folder, cause) };
   }
   for (const name of names.sort()) {
     const source = join(folder, name.replace(/\/$/, ""));

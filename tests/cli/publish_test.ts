@@ -16,6 +16,7 @@ import {
 import { Origin } from "../support/origin.ts";
 import { fromRoot, SAMPLE_MP3 } from "../support/paths.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
+import { refusal, response, ScriptedStore } from "../support/scripted_store.ts";
 import { wav } from "../support/wav.ts";
 
 const test = needing("processes");
@@ -187,6 +188,101 @@ test("media publish accepts files, folders and URLs in one command, and continue
       "Published 0, skipped 0 (already published), refused 0\n",
     ]);
   }));
+
+test("media publish goes on after objects that cannot be read, and ends if the store is at fault", () =>
+  inFolder(async (folder) => {
+    await using store = new ScriptedStore();
+    const { endpoint = "", region, accessKeyId, secretAccessKey } = store.settings;
+    const environment = {
+      ...{ CONTENT: "s3://media/p", AWS_ENDPOINT_URL_S3: endpoint, AWS_REGION: region },
+      ...{ AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey },
+    };
+    let isDown = false;
+    store.script = (head) => {
+      const [, method, name] = /^(\w+) \/media\/(\S*)/.exec(head) ?? [];
+      if (name === "p/media-head") {
+        return isDown ? refusal(403, "AccessDenied") : response(200, {}, ID);
+      }
+      if (name === "a.mp3" && method === "GET") return refusal(403, "InvalidObjectState");
+      if (name === "b.mp3" || isDown) return refusal(400, "Broken");
+      return response(200, { ETag: '"x"' }, "content");
+    };
+    const ID = crypto.randomUUID();
+    const objects = ["a", "b", "c"].map((name) => `s3://media/${name}.mp3`);
+    const args = ["publish", "--type", "audio/mpeg", ...objects];
+    const some = await mediaHere(folder, args, environment);
+    assertEquals(some.code, 1);
+    assertMatch(
+      some.stdout,
+      /^published  \S+  audio  s3:\/\/media\/c\.mp3\nPublished 1, .*, refused 2\n$/,
+    );
+    assertEquals(some.stderr.split("\n"), [
+      'refused    bucket: "s3://media/a.mp3" cannot be read: ' +
+      "the store answers 403 (InvalidObjectState)",
+      'refused    bucket: "s3://media/b.mp3" cannot be read: the store answers 400',
+      "",
+    ]);
+    isDown = true;
+    const none = await mediaHere(folder, args, environment);
+    assertEquals([none.code, none.stdout], [1, ""]);
+    assertMatch(
+      none.stderr,
+      /^Published 0, .*\nmedia: bucket: .* cannot be read: .* 403 \(Acc.*\n$/,
+    );
+  }));
+
+test("media publish says of a URL that it cannot publish which ones it can", () =>
+  inFolder(async (folder) => {
+    const rows: [source: string, shown: string][] = [
+      ["ftp://h/a.mp3", "ftp://h/a.mp3"],
+      ["ftp://me:secret@h/a.mp3", "ftp://…@h/a.mp3"],
+      ["file:///tmp/a.mp3", "file:///tmp/a.mp3"],
+      ["S3://media/a.mp3", "S3://media/a.mp3"],
+    ];
+    for (const [source, shown] of rows) {
+      const refusal = `"${shown}" cannot be published; expected http://…, https://… or ` +
+        "s3://BUCKET/KEY\n";
+      const one = await mediaHere(folder, ["publish", source]);
+      assertEquals(one, { code: 1, stdout: "", stderr: `media: ${refusal}` });
+      const two = await mediaHere(folder, ["publish", source, SAMPLE_MP3, "--json"]);
+      assertEquals([two.code, two.stderr], [
+        1,
+        `refused    ${refusal}Published 1, skipped 0` +
+        " (already published), refused 1\n",
+      ]);
+      assertEquals(parseLines(two.stdout)[0].source, shown);
+      await Deno.remove(`${folder}/catalogue.sqlite`);
+      await Deno.remove(`${folder}/files`, { recursive: true });
+    }
+  }));
+
+needing("processes", LINUX)(
+  "media refuses a name that is not UTF-8 as that",
+  () =>
+    inFolder(async (folder) => {
+      // Deno cannot make such names.
+      const make =
+        "mkdir m m/d$(printf '\\377') && touch m/caf$(printf '\\351').mp3 && cp \"$0\" m/z.mp3";
+      const args = ["-c", make, SAMPLE_MP3];
+      assert((await new Deno.Command("sh", { args, cwd: folder }).output()).success);
+      const { code, stdout, stderr } = await mediaHere(folder, ["publish", `${folder}/m`]);
+      assertEquals([code, stdout.split("\n").length], [1, 3]);
+      const refusal = (name: string) => `The name of "${folder}/m/${name}" is not UTF-8; rename it`;
+      assertEquals(stderr.split("\n"), [
+        `refused    ${refusal("caf\ufffd.mp3")}`,
+        `refused    ${refusal("d\ufffd")}`,
+        "",
+      ]);
+      const inShell = `exec "$0" "$@" m/caf*.mp3`;
+      const named = await new Deno.Command("sh", {
+        args: ["-c", inShell, Deno.execPath(), ...taskArguments(["publish"], ["--quiet"])],
+        cwd: folder,
+        ...operatorEnvironment(folder),
+      }).output();
+      const error = new TextDecoder().decode(named.stderr);
+      assertEquals([named.code, error], [1, `media: ${refusal("caf\ufffd.mp3")}\n`]);
+    }),
+);
 
 /** Makes a folder with a file to publish, one to refuse, a long one, and another after it. */
 async function makeFour(folder: string, length: number): Promise<string> {

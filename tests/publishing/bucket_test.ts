@@ -18,7 +18,7 @@ import { freePort } from "../support/ports.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { Relay } from "../support/relay.ts";
-import { BUCKET, READER_KEY, S3_STORE, S3Store } from "../support/s3_store.ts";
+import { BUCKET, READER_KEY, REGION, S3_STORE, S3Store } from "../support/s3_store.ts";
 import { ServerProcess } from "../support/server.ts";
 import { until } from "../support/within.ts";
 
@@ -107,14 +107,14 @@ test("media publish refuses objects that cannot be published, with one line each
     await file.truncate(5 * 2 ** 30 + 1);
     const own = `${prefix}/bc/${MP3_DIGEST}`;
     const refused: [source: string, reason: string][] = [
-      ["s3://media/none.mp3", "s3://media/none.mp3 does not exist"],
-      ["s3://other/a.mp3", "s3://other/a.mp3 is not an object in the bucket in CONTENT"],
-      ["s3://media/", "s3://media/ is not an object in the bucket in CONTENT"],
-      ["s3://media/a/../b", "s3://media/a/../b is not an object in the bucket in CONTENT"],
-      ["s3://media/empty.mp3", "s3://media/empty.mp3 is empty"],
+      ["s3://media/none.mp3", '"s3://media/none.mp3" does not exist'],
+      ["s3://other/a.mp3", '"s3://other/a.mp3" is not an object in the bucket in CONTENT'],
+      ["s3://media/", '"s3://media/" is not an object in the bucket in CONTENT'],
+      ["s3://media/a/../b", '"s3://media/a/../b" is not an object in the bucket in CONTENT'],
+      ["s3://media/empty.mp3", '"s3://media/empty.mp3" is empty'],
       [
         "s3://media/packed.mp3",
-        "s3://media/packed.mp3 is stored with Content-Encoding: gzip",
+        '"s3://media/packed.mp3" is stored with Content-Encoding: gzip',
       ],
       [
         "s3://media/text.mp3",
@@ -122,7 +122,7 @@ test("media publish refuses objects that cannot be published, with one line each
       ],
       ...[own, `${prefix}/media-head`].map((key): [string, string] => [
         `s3://media/${key}`,
-        `s3://media/${key} is content that was copied here`,
+        `"s3://media/${key}" is content that was copied here`,
       ]),
       [
         large,
@@ -155,7 +155,10 @@ test("media says which bucket cannot be used, and what the store answered", () =
     const answers: [changes: Partial<BucketSettings>, reason: string][] = [
       [{ secretAccessKey: "wrong" }, "403 (SignatureDoesNotMatch)"],
       [{ accessKeyId: "test:other" }, "403 ("],
-      [{ region: "eu-west-1" }, "400 (AuthorizationHeaderMalformed)"],
+      [
+        { region: "eu-west-1" },
+        `400 (AuthorizationHeaderMalformed); the bucket is in the region "${REGION}" (AWS_REGION)`,
+      ],
     ];
     for (const [changes, reason] of answers) {
       const content = new BucketContent({ ...settingsOf(store(), newPrefix()), ...changes });
@@ -354,7 +357,7 @@ test("media import publishes objects in place, and restores an export of a bucke
       /^media: line 5: .* is another object than was published$/m,
       /^media: line 6: .* is another object than was published$/m,
       /^media: line 7: ".*a.mp4" has the SHA-256 .*; expected bcd2/m,
-      /^media: line 8: .*none.mp4 does not exist$/m,
+      /^media: line 8: "s3:.*none.mp4" does not exist$/m,
       /^media: line 9: .* is content that was copied here$/m,
       /^media: line 10: .*content (ab){32} is missing/m,
     ];

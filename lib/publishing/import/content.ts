@@ -1,13 +1,11 @@
 /** Importing content that may have to be read: a file, or an object with incomplete metadata. */
 
 import type { MediaStorage } from "../../storage/media/media_storage.ts";
-import { StorageError } from "../../storage/errors.ts";
 import type { Token } from "../../storage/token.ts";
 import { derivedToken, factsOf, requireSame } from "./facts.ts";
 import type { ImportRecord } from "./imported_record.ts";
 import { describeFile, fileName, type Found, publishFile } from "../publish.ts";
-import { RefusedError } from "../../input/refused_error.ts";
-import { describeObject, publishObject } from "../publish_object.ts";
+import { describeObject, publishObject, refusalOfObject } from "../publish_object.ts";
 
 export interface ContentOptions {
   /** Whether to find out what would be done, without doing it. */
@@ -35,11 +33,7 @@ export async function importContent(
   try {
     return await publishRecord(storage, record, token, options);
   } catch (error) {
-    if (!(error instanceof StorageError) || record.source === "file") throw error;
-    // These throw if more than this object is at fault.
-    await storage.catalogue.version();
-    await storage.content.id();
-    throw new RefusedError(error.message);
+    throw record.source === "file" ? error : await refusalOfObject(storage, error);
   }
 }
 

@@ -1,6 +1,5 @@
 /** Reading what is imported: JSON objects, one per line, or CSV. */
 
-import { quoted } from "../../input/printable.ts";
 import { RefusedError } from "../../input/refused_error.ts";
 import { type CsvHeader, joinRecords, readHeader, readRow, separatorIn } from "./csv.ts";
 import { parseLine, type RawRecord, shown } from "./imported_record.ts";

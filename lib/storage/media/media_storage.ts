@@ -12,6 +12,7 @@ import { forEach } from "../../async/for_each.ts";
 import type { Engine } from "./engine.ts";
 import type { Ledger } from "../../usage/ledger.ts";
 import { MissingError, ReplacedError, StorageError, UnpublishedError } from "../errors.ts";
+import { quoted } from "../../input/printable.ts";
 import { RefusedError } from "../../input/refused_error.ts";
 import type { ObjectChecks } from "../object_checks.ts";
 import type { ItemStorage, OnFault } from "../storage.ts";
@@ -205,7 +206,10 @@ export class MediaStorage implements ItemStorage {
       if (location === undefined) return await this.#contentFault(item);
       const found = await this.statObject(location);
       if (found.length === length && found.validator === validator) return undefined;
-      return new StorageError("content", `${location} is another object than was published`);
+      return new StorageError(
+        "content",
+        `${quoted(location)} is another object than was published`,
+      );
     } catch (error) {
       if (!(error instanceof StorageError || error instanceof RefusedError)) throw error;
       await this.content.id(); // throws if more than this item is at fault

@@ -24,6 +24,7 @@ import {
 import type { BucketSettings } from "../content_place.ts";
 import { type ContentReference, MAX_LOCATION, MAX_STATED } from "../../item.ts";
 import { ReplacedError, StorageError } from "../../errors.ts";
+import { quoted } from "../../../input/printable.ts";
 import { RefusedError } from "../../../input/refused_error.ts";
 import type { OnFault } from "../../storage.ts";
 import { locationOf, objectKeyIn } from "./address.ts";
@@ -91,7 +92,7 @@ export class BucketContent implements ObjectStore {
   }
 
   async statObject(location: string): Promise<ExistingContent> {
-    const refusal = (why: string) => new RefusedError(`${location} ${why}`);
+    const refusal = (why: string) => new RefusedError(`${quoted(location)} ${why}`);
     const key = objectKeyIn(location, this.#settings);
     if (key === undefined || location.length > MAX_LOCATION) {
       throw refusal("is not an object in the bucket in CONTENT");
@@ -100,7 +101,7 @@ export class BucketContent implements ObjectStore {
     const response = await this.#client.request("HEAD", key);
     if (response.status === 404) throw refusal("does not exist");
     if (response.status === 403) throw refusal(`cannot be read${reasonIn(response)}`);
-    if (response.status !== 200) throw readFault(location, response);
+    if (response.status !== 200) throw readFault(quoted(location), response);
     const { headers } = response;
     const length = Number(headers.get("content-length"));
     const validator = headers.get("etag") ?? "";
@@ -225,7 +226,7 @@ export class BucketContent implements ObjectStore {
   }
 
   /** Returns an error about the store as a whole. */
-  #fault(what: string, response?: Pick<StoreResponse, "status" | "text">): StorageError {
+  #fault(what: string, response?: Parameters<typeof reasonIn>[0]): StorageError {
     const reason = response === undefined ? "" : reasonIn(response);
     return new StorageError("bucket", `${this.#location} ${what}${reason}`);
   }

@@ -1,6 +1,8 @@
 /** Interpreting the store's responses about content. */
 
+import { unescape } from "@std/html/entities";
 import type { ByteRange } from "../../../http/byte_range.ts";
+import { quoted } from "../../../input/printable.ts";
 import type { ContentReference } from "../../item.ts";
 import { ReplacedError, StorageError } from "../../errors.ts";
 import type { StoreResponse } from "./client.ts";
@@ -10,9 +12,12 @@ export type ExpectedContent =
   & Omit<ContentReference, "digest">
   & Partial<Pick<ContentReference, "digest">>;
 
+/** The parts of a response that tell why it is an error. */
+type ErrorResponse = Pick<StoreResponse, "status" | "headers" | "text">;
+
 /** Names content in messages. */
 export function nameOf({ digest, location }: Pick<ExpectedContent, "digest" | "location">): string {
-  const place = location === undefined ? "" : `${location} `;
+  const place = location === undefined ? "" : `${quoted(location)} `;
   return digest === undefined ? place.trimEnd() : `${place}content ${digest}`;
 }
 
@@ -79,9 +84,20 @@ export function readFault(name: string, response: StoreResponse): StorageError {
 }
 
 /** Describes an unexpected response of the store, for a message. */
-export function reasonIn(response: Pick<StoreResponse, "status" | "text">): string {
+export function reasonIn(response: ErrorResponse): string {
   const code = codeIn(response);
-  return `: the store answers ${response.status}${code === undefined ? "" : ` (${code})`}`;
+  return `: the store answers ${response.status}${code === undefined ? "" : ` (${code})`}` +
+    remedyIn(response);
+}
+
+/** Names the region of the bucket, or the endpoint that the store asks for, where it says so. */
+function remedyIn({ status, headers, text }: ErrorResponse): string {
+  if (![301, 307, 400].includes(status)) return "";
+  const region = headers.get("x-amz-bucket-region") ?? /<Region>([^<]+)</.exec(text)?.[1];
+  if (region) return `; the bucket is in the region ${quoted(unescape(region))} (AWS_REGION)`;
+  const endpoint = /<Endpoint>([^<]+)</.exec(text)?.[1] ??
+    URL.parse(headers.get("location") ?? "")?.host;
+  return endpoint ? `; it asks for the endpoint ${quoted(unescape(endpoint))}` : "";
 }
 
 /** Returns S3's error code, if there is one. */

@@ -33,7 +33,7 @@ interface Upload {
  */
 export async function upload(
   { url, headers, length, source, stallTimeoutMs = 30_000 }: Upload,
-): Promise<Pick<StoreResponse, "status" | "text">> {
+): Promise<StoreResponse> {
   const { request } = url.protocol === "https:"
     ? await import("node:https")
     : await import("node:http");
@@ -64,7 +64,12 @@ export async function upload(
     const message = await received.promise;
     const reading = Array.fromAsync<string>(message.setEncoding("utf8"));
     await settle(RESPONSE_TIMEOUT_MS, reading);
-    return { status: message.statusCode ?? 0, text: (await reading).join("") };
+    const headers = new Headers(
+      Object.entries(message.headersDistinct).flatMap(([name, values = []]) =>
+        values.map((value): [string, string] => [name, value])
+      ),
+    );
+    return { status: message.statusCode ?? 0, headers, text: (await reading).join("") };
   } finally {
     sending.destroy();
   }

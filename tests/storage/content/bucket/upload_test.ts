@@ -44,10 +44,12 @@ test("upload() sends content with its length, and returns the answer", async () 
     assertEquals(request.headers.get("x-signed"), "yes");
     assertEquals(request.headers.get("transfer-encoding"), null);
     for await (const chunk of request.body ?? []) hash.update(chunk);
-    return new Response("<Code>Fine</Code>", { status: 203 });
+    const headers = { "x-amz-bucket-region": "eu-west-1" };
+    return new Response("<Code>Fine</Code>", { status: 203, headers });
   });
   const answer = await upload({ ...optionsFor(server.addr.port, 40), source: source(40) });
-  assertEquals(answer, { status: 203, text: "<Code>Fine</Code>" });
+  assertEquals([answer.status, answer.text], [203, "<Code>Fine</Code>"]);
+  assertEquals(answer.headers.get("x-amz-bucket-region"), "eu-west-1");
   const sent = createHash("sha256");
   for (let index = 0; index < 40; index++) sent.update(CHUNK);
   assertEquals(hash.digest("hex"), sent.digest("hex"));
