@@ -50,6 +50,7 @@ export async function withStorage<T>(
   const storage = await openStorage(config, {
     ...options,
     onCreate: (what) => printError(`media: created ${what}`),
+    onWarn: (message) => printError(`media: warning: ${message}`),
     onWait: reportWait,
   });
   try {

@@ -10,6 +10,8 @@ export interface OpenOptions extends Patience {
   readonly setting?: string;
   /** Called with the name of the database, once it is created. */
   readonly onCreate?: (name: string) => void;
+  /** Called with what may be wrong with the database's URL. */
+  readonly onWarn?: (message: string) => void;
 }
 
 /** The cause of the fault of a database that must exist, but does not. */

@@ -1,6 +1,7 @@
 /** The settings, read and validated once at startup. */
 
 import { z } from "zod";
+import { faultIn, parsePostgresUrl } from "../database/postgres_url.ts";
 import { SQLITE_URL } from "../database/sqlite_url.ts";
 import { withoutPassword } from "../input/printable.ts";
 import type { AfterSunset, BrownoutStatus, Policy } from "../lifecycle/policy.ts";
@@ -56,7 +57,7 @@ const CONTACT = z.url({ protocol: /^(?:https|mailto)$/ }).transform((text) => ne
     protocol === "mailto:" ? z.email().safeParse(pathname).success : username + password === ""
   ).transform(({ href }) => href);
 const POSTGRES_URL = z.string().regex(/^postgres(?:ql)?:\/\/.*\S$/s).refine((text) => {
-  const url = URL.parse(text);
+  const url = parsePostgresUrl(text);
   // The only "@", if there is one, follows the user and password.
   return url && text.split("@").length === (url.username + url.password === "" ? 1 : 2);
 });
@@ -171,11 +172,13 @@ function isTracingOn(telemetry = "", tracing = ""): boolean {
 }
 
 function readStorage(reader: Reader, timeoutMs: number) {
-  const { get, read } = reader;
+  const { faults, get, read } = reader;
   const isOnDeploy = get("DENO_DEPLOY") !== undefined; // files do not outlive an instance there
   const databaseUrl = isOnDeploy
     ? read("DATABASE_URL", DEPLOYED_DATABASE, POSTGRES_URL)
     : read("DATABASE_URL", DATABASE, POSTGRES_URL.or(SQLITE).optional());
+  const fault = databaseUrl?.startsWith("postgres") ? faultIn(databaseUrl) : undefined;
+  if (fault !== undefined) faults.push(`DATABASE_URL: ${fault}`);
   const content = readContent(reader, { isOnDeploy, timeoutMs });
   return {
     engine: databaseUrl?.startsWith("postgres") ? "postgres" as const : "sqlite" as const,

@@ -1,5 +1,6 @@
 /** The lines that a server logs at its start. */
 
+import { placeIn } from "../database/postgres_url.ts";
 import { momentAt } from "../lifecycle/policy.ts";
 import type { Log } from "../log/log.ts";
 import { announcedBy } from "../pages/notice.ts";
@@ -90,9 +91,8 @@ export function warningsOf(
  * password, even among its parameters.
  */
 export function placesOf({ databaseUrl, content }: Pick<Config, "databaseUrl" | "content">) {
-  const { host, pathname } = new URL(databaseUrl);
   return {
-    catalogue: databaseUrl.startsWith("sqlite:") ? databaseUrl : `postgres://${host}${pathname}`,
+    catalogue: databaseUrl.startsWith("sqlite:") ? databaseUrl : placeIn(databaseUrl),
     content: content.kind === "folder"
       ? content.path
       : content.kind === "none"

@@ -1,5 +1,6 @@
 /** The permissions that storage needs, checked before it is opened. */
 
+import { parsePostgresUrl, socketIn } from "../database/postgres_url.ts";
 import { shellWord } from "../input/shell_word.ts";
 import type { Config } from "./config.ts";
 import { StartError } from "./process.ts";
@@ -12,9 +13,10 @@ import { StartError } from "./process.ts";
 export function requireStorageAccess({ databaseUrl, content, reusePort }: Config): void {
   const file = /^sqlite:(?!:memory:)(.+)/.exec(databaseUrl)?.[1];
   const folder = file && (file.slice(0, file.lastIndexOf("/") + 1) || ".");
-  const places = content.kind === "folder" ? [folder, content.path] : [folder];
+  const socket = file === undefined ? socketIn(databaseUrl) : undefined;
+  const places = [folder ?? socket, content.kind === "folder" ? content.path : undefined];
   const write = [...new Set(places.filter((path) => path !== undefined))];
-  const parameters = URL.parse(databaseUrl)?.searchParams;
+  const parameters = parsePostgresUrl(databaseUrl)?.searchParams;
   const certificates = ["sslrootcert", "sslcert", "sslkey"];
   const read = [...write, ...certificates.flatMap((name) => parameters?.get(name) ?? [])];
   const isRefused = (name: "read" | "write") => (path: string) =>

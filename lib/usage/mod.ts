@@ -91,7 +91,8 @@ export async function openUsage(database: string, options: UsageOptions): Promis
   requireOptions(options);
   const { routes: policies, clientField, retainDays = 400 } = options;
   const log = guarded(options.log ?? lineLog(Date.now));
-  const opening = { setting: "openUsage()", runtime: nodeRuntime };
+  const onWarn = (message: string) => log({ event: "warning", message });
+  const opening = { setting: "openUsage()", runtime: nodeRuntime, onWarn };
   const { ledger, close } = await openLedger(database, opening);
   const settings = { ledger, policies, retainDays, clientField, clock: Date.now, log };
   const recorder = new Recorder(settings);

@@ -1,6 +1,7 @@
 /** Opens a ledger in its own database. Each driver is loaded only where it is used. */
 
 import type { OpenOptions } from "../database/open_options.ts";
+import { faultIn } from "../database/postgres_url.ts";
 import type { SqliteRuntime } from "../database/sqlite/runtime.ts";
 import { SQLITE_URL } from "../database/sqlite_url.ts";
 import { RefusedError } from "../input/refused_error.ts";
@@ -16,8 +17,9 @@ export const LEDGER_OPTIONS = { schema: LEDGER, synchronous: "NORMAL", timeout: 
  *
  * @param url `sqlite:PATH`, or `postgres://…`
  * @param runtime Called for SQLite only.
- * @throws {RefusedError} If the URL is neither, or the runtime has no SQLite, or the package for
- *   PostgreSQL is missing.
+ * @throws {RefusedError} If the URL is neither, or has parameters that are mistyped or choose a
+ *   schema in a way that has no effect, or the runtime has no SQLite, or the package for PostgreSQL
+ *   is missing.
  * @throws {StorageError} If the database fails, or its ledger belongs to another release.
  */
 export async function openLedger(
@@ -35,6 +37,8 @@ export async function openLedger(
     const expected = 'expected "sqlite:PATH" or "postgres://…"';
     throw new RefusedError(`${options.setting}: ${expected}, got "${withoutPassword(url)}"`);
   }
+  const fault = faultIn(url);
+  if (fault !== undefined) throw new RefusedError(`${options.setting}: ${fault}`);
   const { PostgresDatabase } = await import("../database/postgres/database.ts");
   const database = new PostgresDatabase(url, options);
   try {

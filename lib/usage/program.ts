@@ -32,7 +32,8 @@ export async function runUsage(args: readonly string[]): Promise<number> {
     printError,
     async withRecord({ database, ...options }, action) {
       const shown = database.startsWith("sqlite:") ? database : withoutPassword(database);
-      const opening = { setting: "--database", runtime: nodeRuntime, mustExist: true };
+      const onWarn = (message: string) => printError(`warning: ${message}`);
+      const opening = { setting: "--database", runtime: nodeRuntime, mustExist: true, onWarn };
       const { ledger, close } = await openLedger(database, opening);
       try {
         await action({

@@ -96,7 +96,12 @@ Deno.test("readConfig() reads every variable, and accepts boundary values", () =
       isDefaultStorage: false,
     }],
     [{ DATABASE_URL: "sqlite:x" }, { databaseUrl: "sqlite:x", isDefaultStorage: false }],
-    ...["postgres://db/x", "postgres://u:p%40ss%2F%23@h/d?a=b", "postgres:///d?host=/run"].map(
+    ...[
+      "postgres://db/x",
+      "postgres://u:p%40ss%2F%23@h/d?a=b",
+      "postgres:///d?host=/run",
+      "postgresql://u:p@/d?host=/run",
+    ].map(
       (url): Row => [{ DATABASE_URL: url }, { ...toPostgres, databaseUrl: url }],
     ),
     [onDeploy, { ...deployed, content: { kind: "none" } }],

@@ -16,6 +16,8 @@ import { StorageError } from "../errors.ts";
 import { NotCreatedError, type OpenOptions, settingOf } from "../open_options.ts";
 import { waitFor } from "../../async/abort.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
+import { ignoredIn, placeIn } from "../postgres_url.ts";
+import { quoted } from "../../input/printable.ts";
 import { creationOf, type Schema, tableOf } from "../sql/schema.ts";
 import { DIALECT } from "./dialect.ts";
 import { loadPool, type Pool, type PoolClient } from "./driver.ts";
@@ -89,6 +91,11 @@ export class PostgresDatabase implements Database {
    *   lacks tables that must exist.
    */
   async createTables(schemas: readonly Schema[]): Promise<void> {
+    const ignored = ignoredIn(this.#url);
+    if (ignored.length > 0) {
+      const names = ignored.map(quoted).join(", ");
+      this.#options.onWarn?.(`${settingOf(this.#options)}: nothing reads ${names} in the URL`);
+    }
     (await this.#connect()).release();
     const setting = "SELECT current_setting('server_encoding') AS encoding";
     const encoding = (await this.query({ text: setting }))[0]?.["encoding"];
@@ -111,9 +118,10 @@ export class PostgresDatabase implements Database {
       WHERE schemaname = current_schema() AND tablename = '${tableOf(schema)}'`;
     if ((await this.query({ text: table })).length === 0) {
       await this.#refuseOld(schema);
-      const { host, pathname } = new URL(this.#url);
-      const place = `"postgres://${host}${pathname}" (${settingOf(this.#options)})`;
-      const name = `the ${schema.name} in ${place}`;
+      const where = "SELECT current_schema() AS schema";
+      const [row] = await this.query({ text: where });
+      const place = `"${placeIn(this.#url)}", schema "${row?.["schema"]}"`;
+      const name = `the ${schema.name} in ${place} (${settingOf(this.#options)})`;
       if (this.#options.mustExist) throw this.#faultOf("opened", new NotCreatedError(), name);
       const isCreated = await this.#transaction(async (run) => {
         await run("SELECT pg_advisory_xact_lock($1)", [TABLES_LOCK]);

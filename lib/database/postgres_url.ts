@@ -1,0 +1,87 @@
+/** What the URL of a PostgreSQL database says, and what nothing would read of it. */
+
+import { quoted } from "../input/printable.ts";
+
+/** The parameters that the driver reads. */
+const READ = [
+  ...["host", "port", "user", "password", "options", "application_name", "client_encoding"],
+  ...["fallback_application_name", "ssl", "sslmode", "sslcert", "sslkey", "sslrootcert"],
+  ...["sslnegotiation", "uselibpqcompat", "statement_timeout", "lock_timeout", "query_timeout"],
+  ...["idle_in_transaction_session_timeout", "replication", "binary"],
+];
+
+/** Parameters by which other programs choose a schema. */
+const SCHEMA = ["schema", "search_path", "currentschema"];
+
+/** Parameters of other programs that look like mistyped ones. */
+const OTHERS = ["sslcrl"];
+
+/** Parses a URL. Its host may be left out, even after a user, if `host` names a socket. */
+export function parsePostgresUrl(text: string): URL | null {
+  return URL.parse(text) ?? URL.parse(text.replace("@/", "@localhost/"));
+}
+
+/** Returns the path of the socket that a URL names, if it names one. */
+export function socketIn(text: string): string | undefined {
+  const url = parsePostgresUrl(text);
+  const folder = folderIn(url);
+  const port = url?.searchParams.get("port") ?? url?.port;
+  return folder && `${folder}/.s.PGSQL.${port || 5432}`;
+}
+
+/** Returns the folder of sockets that is in place of a host. */
+function folderIn(url: URL | null): string | undefined {
+  const host = url?.searchParams.get("host") ?? url?.hostname.replaceAll(/%2f/gi, "/");
+  return host?.startsWith("/") ? host : undefined;
+}
+
+/** Returns a URL of the server and the database without credentials, for messages. */
+export function placeIn(text: string): string {
+  const url = parsePostgresUrl(text);
+  const folder = folderIn(url);
+  if (folder !== undefined) return `postgres://${url?.pathname}?host=${folder}`;
+  return `postgres://${url?.searchParams.get("host") ?? url?.host}${url?.pathname}`;
+}
+
+/**
+ * Returns why a URL would not do what it says; `undefined` if nothing is wrong. The message has no
+ * value that may be secret.
+ */
+export function faultIn(text: string): string | undefined {
+  for (const [name, value] of parsePostgresUrl(text)?.searchParams ?? []) {
+    if (READ.includes(name) || OTHERS.includes(name)) continue;
+    const meant = [...READ, ...SCHEMA].find((other) => isMistyped(name.toLowerCase(), other));
+    if (meant === undefined) continue;
+    const expected = SCHEMA.includes(meant)
+      ? `options=-c%20search_path%3D${encodeURIComponent(value || "NAME")}`
+      : meant;
+    return `${quoted(name)} in the URL would be ignored; expected ${quoted(expected)}`;
+  }
+}
+
+/** Returns the names of the parameters that nothing reads. */
+export function ignoredIn(text: string): string[] {
+  const names = [...parsePostgresUrl(text)?.searchParams.keys() ?? []];
+  return [...new Set(names)].filter((name) => !READ.includes(name));
+}
+
+/** Returns whether a name is another with two letters wrong at most, or in another order. */
+function isMistyped(name: string, other: string): boolean {
+  const sorted = (text: string) => [...text].sort().join("");
+  // Two letters are half of a name like "host".
+  return distance(name, other) <= (other.length > 4 ? 2 : 1) || sorted(name) === sorted(other);
+}
+
+/** Returns how many letters must be added, removed or replaced to make one name of another. */
+function distance(name: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (const letter of name) {
+    const next = [(row[0] as number) + 1];
+    for (const [index, expected] of [...other].entries()) {
+      const replaced = (row[index] as number) + (letter === expected ? 0 : 1);
+      next.push(Math.min(replaced, (row[index + 1] as number) + 1, (next[index] as number) + 1));
+    }
+    row = next;
+  }
+  return row[other.length] as number;
+}

@@ -1,0 +1,134 @@
+/** What the URL of a database says, as a server, a command and an application read it. */
+
+import { assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
+import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
+import { openUsage } from "../../../lib/usage/mod.ts";
+import { inFolder, media } from "../../support/media_cli.ts";
+import { fromRoot, SAMPLE_MP3 } from "../../support/paths.ts";
+import { needing, program, shared } from "../../support/permissions.ts";
+import { PASSWORD, POSTGRES, PostgresServer, USER } from "../../support/postgres.ts";
+import { requestRaw } from "../../support/raw_http.ts";
+import { ServerProcess } from "../../support/server.ts";
+
+const NEEDS = [...POSTGRES, program("openssl")];
+const test = needing(...NEEDS);
+const plain = shared(NEEDS, () => PostgresServer.start());
+const withTls = shared(NEEDS, () => PostgresServer.start({ certifiedFor: ["IP:127.0.0.1"] }));
+
+/** Runs a command whose folder has no other storage. */
+const run = (folder: string, DATABASE_URL: string, args: string[]) =>
+  media(folder, args, { DATABASE_URL });
+
+test("a schema in the URL is refused, and the form that the refusal names keeps two stages apart", () =>
+  inFolder(async (folder) => {
+    const database = await plain().createDatabase();
+    const url = plain().urlOf(database);
+    for (const name of ["schema", "search_path", "currentSchema"]) {
+      const { code, stderr } = await run(folder, `${url}?${name}=stage_a`, ["list"]);
+      const expected = '"options=-c%20search_path%3Dstage_a"';
+      const message = `DATABASE_URL: "${name}" in the URL would be ignored; expected ${expected}`;
+      assertEquals([code, stderr], [2, `${message}\n`]);
+      const start = { DATABASE_URL: `${url}?${name}=stage_a` };
+      const { message: refused } = await assertRejects(
+        () => ServerProcess.start(start, folder),
+        Error,
+      );
+      assertStringIncludes(refused, message);
+    }
+    const owned = `CREATE SCHEMA stage_a AUTHORIZATION ${USER}`;
+    await plain().query(`${owned}; ${owned.replace("_a", "_b")}`, database);
+    const environment = (stage: string) => ({
+      DATABASE_URL: `${url}?options=-c%20search_path%3D${stage}`,
+      CONTENT: `${folder}/${stage}`,
+    });
+    await using _server = await ServerProcess.start(environment("stage_a"), folder);
+    const { stderr, stdout } = await media(folder, ["publish", SAMPLE_MP3], environment("stage_b"));
+    assertMatch(stdout, /^Published audio /);
+    assertEquals(stderr, "");
+    const count = (stage: string, table: string) =>
+      plain().query(`SELECT count(*) FROM ${stage}.${table}`, database);
+    assertEquals([await count("stage_a", "item"), await count("stage_b", "item")], [["0"], ["1"]]);
+    const sessions = [await count("stage_a", "session"), await count("stage_b", "session")];
+    assertEquals(sessions, [["1"], ["0"]]);
+  }));
+
+test("a message of what was created names the database and the schema", async () => {
+  const database = await plain().createDatabase();
+  const url = plain().urlOf(database);
+  await plain().query(`CREATE SCHEMA other AUTHORIZATION ${USER}`, database);
+  const { openEngine } = await import("../../../lib/storage/media/postgres.ts");
+  for (const schema of ["public", "other"]) {
+    const created: string[] = [];
+    const options = { onCreate: (name: string) => void created.push(name) };
+    const chosen = schema === "public" ? url : `${url}?options=-c%20search_path%3D${schema}`;
+    await (await openEngine(chosen, options)).close();
+    const place = `"postgres://127.0.0.1:${plain().port}/${database}", schema "${schema}"`;
+    assertEquals(created, [`the catalogue in ${place} (DATABASE_URL)`]);
+  }
+});
+
+test("a mistyped sslmode is refused instead of connecting without encryption", () =>
+  inFolder(async (folder) => {
+    for (const server of [plain(), withTls()]) {
+      const url = server.urlOf(await server.createDatabase());
+      const certificate = encodeURIComponent(server.certificate);
+      const mistyped = `${url}?sslmod=require&sslrootcert=${certificate}`;
+      const { code, stderr } = await run(folder, mistyped, ["list"]);
+      const message = '"sslmod" in the URL would be ignored; expected "sslmode"';
+      assertEquals([code, stderr], [2, `DATABASE_URL: ${message}\n`]);
+      const routes = { "/v1": definePolicy({ deprecatedAt: "2026-01-01" }) };
+      const error = await assertRejects(() => openUsage(mistyped, { routes }), Error);
+      assertEquals(error.message, `openUsage(): ${message}`);
+    }
+  }));
+
+test("parameters that nothing reads are warned of, once", () =>
+  inFolder(async (folder) => {
+    const url = withTls().urlOf(await withTls().createDatabase());
+    const certificate = encodeURIComponent(withTls().certificate);
+    const DATABASE_URL = `${url}?sslmode=require&sslrootcert=${certificate}` +
+      "&channel_binding=require&pgbouncer=true&connection_limit=1&pgbouncer=true";
+    const names = '"channel_binding", "pgbouncer", "connection_limit"';
+    const warning = (setting: string) => `${setting}: nothing reads ${names} in the URL`;
+    const { code, stderr } = await run(folder, DATABASE_URL, ["import", "/dev/null"]);
+    assertEquals([code, stderr], [0, `media: warning: ${warning("DATABASE_URL")}\n`]);
+    const server = await ServerProcess.start({ DATABASE_URL }, folder, { flags: ["-A"] });
+    const { log } = await server.stop();
+    const warnings = log.filter(({ event }) => event === "warning").map(({ message }) => message);
+    assertEquals(warnings, [warning("DATABASE_URL")]);
+    const logged: unknown[] = [];
+    const routes = { "/v1": definePolicy({ deprecatedAt: "2026-01-01" }) };
+    const log_ = (event: { event: string; message?: unknown }) =>
+      event.event === "warning" && logged.push(event.message);
+    await (await openUsage(DATABASE_URL, { routes, log: log_ })).close();
+    assertEquals(logged, [warning("openUsage()")]);
+  }));
+
+test("a socket is reached by the URLs that libpq takes", () =>
+  inFolder(async (folder) => {
+    const database = await plain().createDatabase();
+    const socket = plain().folder;
+    const rows = [
+      `postgresql://${USER}:${PASSWORD}@/${database}?host=${socket}&port=${plain().port}`,
+      `postgres:///${database}?host=${socket}&port=${plain().port}&user=${USER}`,
+      `postgres://${USER}@${encodeURIComponent(socket)}:${plain().port}/${database}`,
+    ];
+    for (const url of rows) {
+      const { code, stderr } = await run(folder, url, ["import", "/dev/null"]);
+      assertEquals([code, stderr], [0, ""], url);
+      const routes = { "/v1": definePolicy({ deprecatedAt: "2026-01-01" }) };
+      await (await openUsage(url, { routes, log() {} })).close();
+    }
+    // Deno opens a socket as it opens a file.
+    const environment = { DATABASE_URL: rows[0] as string };
+    const start = (flags: string[]) => ServerProcess.start(environment, folder, { flags });
+    const task = ["--quiet", "--no-prompt", `--config=${fromRoot("deno.json")}`, "-P"];
+    const { message } = await assertRejects(() => start(task), Error);
+    assertMatch(message, /cannot start: Deno's permissions do not allow .*\.s\.PGSQL\.\d+ and /);
+    const flags = /-P (--allow-read=\S+) (--allow-write=\S+) main\.ts/.exec(message) ?? [];
+    const net = `--allow-net=127.0.0.1,unix:${socket}/.s.PGSQL.${plain().port}`;
+    for (const more of [[], [net]]) {
+      await using server = await start([...task, ...flags.slice(1), ...more]);
+      assertEquals((await requestRaw(server.port, "HEAD", "/healthz")).status, 200);
+    }
+  }));
