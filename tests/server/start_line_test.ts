@@ -21,7 +21,8 @@ Deno.test("the start line has storage without credentials", () => {
     content: "s3://bucket/audio",
   });
   const databaseUrl = `postgres:///media?host=/run/postgresql&password=${secret}`;
-  assertEquals(placesOf({ ...config, databaseUrl }).catalogue, "postgres:///media");
+  const { catalogue } = placesOf({ ...config, databaseUrl });
+  assertEquals(catalogue, "postgres:///media?host=/run/postgresql");
 });
 
 needing("processes")(

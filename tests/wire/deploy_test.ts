@@ -91,7 +91,7 @@ test("on Deno Deploy, a server serves public URLs, and content, too, once it has
     const one = await first.stop("SIGINT");
     const other = await second.stop("SIGINT");
     assertEquals([one.code, other.code], [0, 0]);
-    const created = 'created the catalogue in "postgres://';
+    const created = 'created the catalogue in schema "public" of "postgres://';
     assertEquals(String(one.log[0]?.["message"]).slice(0, created.length), created);
     assertEquals([one.log[1]?.["content"], other.log[0]?.["content"]], [
       "none: public URLs only",

@@ -120,7 +120,7 @@ export class PostgresDatabase implements Database {
       await this.#refuseOld(schema);
       const where = "SELECT current_schema() AS schema";
       const [row] = await this.query({ text: where });
-      const place = `"${placeIn(this.#url)}", schema "${row?.["schema"]}"`;
+      const place = `schema "${row?.["schema"]}" of "${placeIn(this.#url)}"`;
       const name = `the ${schema.name} in ${place} (${settingOf(this.#options)})`;
       if (this.#options.mustExist) throw this.#faultOf("opened", new NotCreatedError(), name);
       const isCreated = await this.#transaction(async (run) => {

@@ -62,7 +62,7 @@ test("a message of what was created names the database and the schema", async ()
     const options = { onCreate: (name: string) => void created.push(name) };
     const chosen = schema === "public" ? url : `${url}?options=-c%20search_path%3D${schema}`;
     await (await openEngine(chosen, options)).close();
-    const place = `"postgres://127.0.0.1:${plain().port}/${database}", schema "${schema}"`;
+    const place = `schema "${schema}" of "postgres://127.0.0.1:${plain().port}/${database}"`;
     assertEquals(created, [`the catalogue in ${place} (DATABASE_URL)`]);
   }
 });
