@@ -85,7 +85,7 @@ test("the top level holds what the card lists, and nothing else", () => {
 });
 
 test("git leaves out what the documents' commands make", () => {
-  const lists = ["items.ndjson", "rejects.ndjson", "tokens.ndjson"];
+  const lists = ["items.ndjson", "rejects.ndjson", "rejects.csv", "tokens.ndjson", "tokens.csv"];
   const made = [".env", "backup", "data", "episode-12.mp3", "report.html", ...lists];
   assertEquals(made.filter((name) => !isIgnored(name)), []);
 });

@@ -9,8 +9,9 @@ import {
   mediaTask,
   operatorEnvironment,
   taskArguments,
+  withoutCreation,
 } from "../support/media_cli.ts";
-import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
+import { fromRoot, SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { LINUX, needing, program, shared } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
@@ -383,6 +384,57 @@ test("media import of a catalogue whose content was not copied states that once"
     assertMatch(lines[0] ?? "", /^media: line 1: content: content 0{64} is missing$/);
     assertMatch(lines[20] ?? "", /^media: 2,980 more lines refused like line 20; --rejects and/);
   }));
+
+needing("processes", LINUX, program("bash"), program("jq"))(
+  "the recipes for tokens work in the folder of the files, whatever the names",
+  () =>
+    inFolder(async (folder) => {
+      const page = await Deno.readTextFile(fromRoot("lib/publishing/README.md"));
+      const section = page.slice(
+        page.indexOf("## Import and export"),
+        page.indexOf("### Tokens of"),
+      );
+      const [csv = "", byCsv = "", byName = ""] = [...section.matchAll(/^```\w+\n(.*?)^```/gms)]
+        .map(([, text]) => text);
+      const named = "07681929-e67a-49b0-88b6-4c379cb0e07d"; // the first in any locale
+      const names = [/"(.*)",en/.exec(csv)?.[1]?.replaceAll('""', '"') ?? "", `${named}.mp3`];
+      const awkward = `it's a $(b) "c" \\d.mp3`;
+      await Deno.mkdir(`${folder}/files here`);
+      for (const name of [...names, awkward]) {
+        await Deno.copyFile(SAMPLE_MP3, `${folder}/files here/${name}`);
+      }
+      await Deno.writeTextFile(`${folder}/files here/tokens.csv`, csv);
+      await Deno.mkdir(`${folder}/bin`);
+      await Deno.symlink(Deno.execPath(), `${folder}/bin/deno`);
+      const { env, clearEnv } = operatorEnvironment(folder);
+      const run = async (recipe: string) => {
+        const text = recipe.replaceAll("/opt/media-head", fromRoot("."));
+        const { code, stdout, stderr } = await new Deno.Command("bash", {
+          args: ["-c", text.replaceAll("deno task", "deno task --quiet")],
+          cwd: `${folder}/files here`,
+          env: { ...env, PATH: `${folder}/bin:${env?.["PATH"]}` },
+          ...clearEnv === undefined ? {} : { clearEnv },
+        }).output();
+        const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+        return { code, stdout: decode(stdout), stderr: withoutCreation(decode(stderr)) };
+      };
+      const added = "Added: 1; unchanged: 0; refused: 0\n";
+      assertEquals(await run(byCsv), { code: 0, stdout: added, stderr: "" });
+      assertEquals(await run(byName), {
+        code: 1,
+        stdout: "Added: 1; unchanged: 0; refused: 2\n",
+        stderr: [
+          `media: line 2: "token" is "Episode 12, "The end""; expected a version 4 UUID\n`,
+          `media: line 3: "token" is "it's a $(b) "c" \\d"; expected a version 4 UUID\n`,
+        ].join(""),
+      });
+      const items = (await exported(folder)).trim().split("\n").map((line) => JSON.parse(line));
+      assertEquals(
+        new Map(items.map(({ token, name }) => [token, name])),
+        new Map([[csv.split(/[\n,]/)[4], names[0]], [named, names[1]]]),
+      );
+    }),
+);
 
 needing("processes", LINUX, program("script"))(
   "media import shows on a terminal which part of the file is done",
