@@ -430,8 +430,7 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
 /** Opens storage, and checks that its content belongs to its catalogue. */
 async function openMedia(config: Config, log: Log): Promise<MediaStorage> {
   const onCreate = (what: string) => log({ event: "create", message: `created ${what}` });
-  const onWarn = (message: string) => log({ event: "warning", message });
-  const media = await openStorage(config, { onCreate, onWarn });
+  const media = await openStorage(config, { onCreate });
   if (config.content.kind !== "none") await media.prepare();
   return media;
 }

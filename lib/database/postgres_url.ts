@@ -59,10 +59,13 @@ export function faultIn(text: string): string | undefined {
   }
 }
 
-/** Returns the names of the parameters that nothing reads. */
-export function ignoredIn(text: string): string[] {
+/** Returns a warning about parameters that nothing reads; `undefined` if there are none. */
+export function warningOf(text: string, setting: string): string | undefined {
   const names = [...parsePostgresUrl(text)?.searchParams.keys() ?? []];
-  return [...new Set(names)].filter((name) => !READ.includes(name));
+  const ignored = [...new Set(names)].filter((name) => !READ.includes(name)).map(quoted);
+  return ignored.length === 0
+    ? undefined
+    : `${setting}: nothing reads ${ignored.join(", ")} in the URL`;
 }
 
 /** Returns whether a name is another with two letters wrong at most, or in another order. */

@@ -1,5 +1,6 @@
 /** `--check`: what a start would do, without doing it. */
 
+import { socketIn } from "../database/postgres_url.ts";
 import { NotCreatedError } from "../database/open_options.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import type { Policy } from "../lifecycle/policy.ts";
@@ -55,7 +56,9 @@ async function checkStorage(config: Config, attempt: Attempt): Promise<{ isCreat
     return true;
   });
   let isCreated = true;
-  const media = hasAccess || config.engine === "postgres"
+  // Without access to it, Deno 2.9.6 connects to a socket forever.
+  const isRemote = config.engine === "postgres" && socketIn(config.databaseUrl) === undefined;
+  const media = hasAccess || isRemote
     ? await attempt(() =>
       openStorage(config, { mustExist: true }).catch((error) => {
         if (!(error.cause instanceof NotCreatedError)) throw error;

@@ -1,6 +1,6 @@
 /** The lines that a server logs at its start. */
 
-import { placeIn } from "../database/postgres_url.ts";
+import { placeIn, warningOf } from "../database/postgres_url.ts";
 import { momentAt } from "../lifecycle/policy.ts";
 import type { Log } from "../log/log.ts";
 import { announcedBy } from "../pages/notice.ts";
@@ -60,7 +60,7 @@ export function logStart(
 
 /** Returns warnings about settings that are valid, but hardly meant. */
 export function warningsOf(
-  { isDeprecationUnset, isTracingOn }: StartSettings,
+  { databaseUrl, isDeprecationUnset, isTracingOn }: StartSettings,
   policies: RoutePolicies,
   now: number,
 ): string[] {
@@ -83,7 +83,10 @@ export function warningsOf(
     const remedy = "set OTEL_DENO_TRACING=false to stop that";
     warnings.push(`Deno exports traces, with the tokens and queries of all requests: ${remedy}`);
   }
-  return warnings;
+  const warning = databaseUrl.startsWith("sqlite:")
+    ? undefined
+    : warningOf(databaseUrl, "DATABASE_URL");
+  return warning === undefined ? warnings : [...warnings, warning];
 }
 
 /**

@@ -214,7 +214,7 @@ test("media publish goes on after objects that cannot be read, and ends if the s
     assertEquals(some.code, 1);
     assertMatch(
       some.stdout,
-      /^published  \S+  audio  s3:\/\/media\/c\.mp3\nPublished 1, .*, refused 2\n$/,
+      /^published {2}\S+ {2}audio {2}s3:\/\/media\/c\.mp3\nPublished 1, .*, refused 2\n$/,
     );
     assertEquals(some.stderr.split("\n"), [
       'refused    bucket: "s3://media/a.mp3" cannot be read: ' +

@@ -1,5 +1,5 @@
 import { assertEquals, assertMatch } from "@std/assert";
-import { faultIn, ignoredIn, parsePostgresUrl, placeIn } from "../../lib/database/postgres_url.ts";
+import { faultIn, parsePostgresUrl, placeIn, warningOf } from "../../lib/database/postgres_url.ts";
 
 const BASE = "postgres://u:p@h.test:5433/db";
 
@@ -31,7 +31,7 @@ Deno.test("faultIn() refuses what would be ignored though it means something, an
   }
 });
 
-Deno.test("faultIn() accepts what platforms and other programs write, and ignoredIn() names it", () => {
+Deno.test("faultIn() accepts what platforms and other programs write, and warningOf() names it", () => {
   const rows: [query: string, ignored: string[]][] = [
     ["", []],
     ["?sslmode=require&options=-c%20search_path%3Da&application_name=b", []],
@@ -57,7 +57,9 @@ Deno.test("faultIn() accepts what platforms and other programs write, and ignore
   ];
   for (const [query, ignored] of rows) {
     assertEquals(faultIn(BASE + query), undefined);
-    assertEquals(ignoredIn(BASE + query), ignored);
+    const names = ignored.map((name) => `"${name}"`).join(", ");
+    const warning = ignored.length === 0 ? undefined : `X: nothing reads ${names} in the URL`;
+    assertEquals(warningOf(BASE + query, "X"), warning);
   }
 });
 

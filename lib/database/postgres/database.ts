@@ -16,8 +16,7 @@ import { StorageError } from "../errors.ts";
 import { NotCreatedError, type OpenOptions, settingOf } from "../open_options.ts";
 import { waitFor } from "../../async/abort.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
-import { ignoredIn, placeIn } from "../postgres_url.ts";
-import { quoted } from "../../input/printable.ts";
+import { placeIn, warningOf } from "../postgres_url.ts";
 import { creationOf, type Schema, tableOf } from "../sql/schema.ts";
 import { DIALECT } from "./dialect.ts";
 import { loadPool, type Pool, type PoolClient } from "./driver.ts";
@@ -91,11 +90,8 @@ export class PostgresDatabase implements Database {
    *   lacks tables that must exist.
    */
   async createTables(schemas: readonly Schema[]): Promise<void> {
-    const ignored = ignoredIn(this.#url);
-    if (ignored.length > 0) {
-      const names = ignored.map(quoted).join(", ");
-      this.#options.onWarn?.(`${settingOf(this.#options)}: nothing reads ${names} in the URL`);
-    }
+    const warning = warningOf(this.#url, settingOf(this.#options));
+    if (warning !== undefined) this.#options.onWarn?.(warning);
     (await this.#connect()).release();
     const setting = "SELECT current_setting('server_encoding') AS encoding";
     const encoding = (await this.query({ text: setting }))[0]?.["encoding"];

@@ -8,7 +8,7 @@ import { fromRoot, SAMPLE_MP3 } from "../../support/paths.ts";
 import { needing, program, shared } from "../../support/permissions.ts";
 import { PASSWORD, POSTGRES, PostgresServer, USER } from "../../support/postgres.ts";
 import { requestRaw } from "../../support/raw_http.ts";
-import { ServerProcess } from "../../support/server.ts";
+import { ServerProcess, storageIn } from "../../support/server.ts";
 
 const NEEDS = [...POSTGRES, program("openssl")];
 const test = needing(...NEEDS);
@@ -127,6 +127,22 @@ test("a socket is reached by the URLs that libpq takes", () =>
     assertMatch(message, /cannot start: Deno's permissions do not allow .*\.s\.PGSQL\.\d+ and /);
     const flags = /-P (--allow-read=\S+) (--allow-write=\S+) main\.ts/.exec(message) ?? [];
     const net = `--allow-net=127.0.0.1,unix:${socket}/.s.PGSQL.${plain().port}`;
+    const args = [
+      "run",
+      ...task,
+      `--deny-read=${fromRoot(".env")}`,
+      fromRoot("main.ts"),
+      "--check",
+    ];
+    const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+      args,
+      env: { ...storageIn(folder), ...environment, NO_COLOR: "1" },
+    }).output();
+    assertEquals(code, 1);
+    assertMatch(
+      new TextDecoder().decode(stderr),
+      /permissions do not allow .*\.s\.PGSQL\.\d+ and /,
+    );
     for (const more of [[], [net]]) {
       await using server = await start([...task, ...flags.slice(1), ...more]);
       assertEquals((await requestRaw(server.port, "HEAD", "/healthz")).status, 200);
