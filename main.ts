@@ -47,6 +47,7 @@ import type { Refusal } from "./lib/lifecycle/refusal.ts";
 import { type Config, readConfig } from "./lib/server/config.ts";
 import { readVariables, warnOfUnknown } from "./lib/server/environment.ts";
 import { logStart } from "./lib/server/start_line.ts";
+import { thisProcess } from "./lib/server/this_process.ts";
 import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
 import { impactOf } from "./lib/server/impact.ts";
 import { FaultLog, lineLog, type Log } from "./lib/log/log.ts";
@@ -443,7 +444,8 @@ async function createRecorder(
   const metrics = isTelemetryOn
     ? await (await import("./lib/server/metrics.ts")).exportUsage(options.policies)
     : undefined;
-  return new Recorder({ ...options, retainDays, clientField, metrics });
+  const process = thisProcess();
+  return new Recorder({ ...options, process, retainDays, clientField, metrics });
 }
 
 /** Runs the server, a check of its start, or a command, with these routes. */

@@ -99,7 +99,8 @@ needing(...NPM, LINUX, program("npx"), program("curl"))(
       const page = (await Deno.readTextFile(fromRoot("README.md")))
         .replaceAll("0.0.0.0:8000", `127.0.0.1:${port}`)
         .replaceAll(":8000", `:${port}`)
-        .replaceAll("/srv/media", media);
+        .replaceAll("/srv/media", media)
+        .replaceAll("on web-1", `on ${Deno.hostname()}`);
       const { INIT_CWD: _, ...environment } = Deno.env.toObject();
       const terminal = new Terminal({
         cwd: root,

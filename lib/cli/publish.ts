@@ -1,7 +1,7 @@
 /** `media publish FILE|FOLDER|URL|OBJECT…` */
 
 import { Command, InvalidArgumentError, Option } from "commander";
-import { parseInstant } from "../lifecycle/instant.ts";
+import { parseInstant } from "../http/timestamp.ts";
 import { parseLanguageTag } from "../publishing/language_tag.ts";
 import { isPublicUrl, isUrl } from "../publishing/location.ts";
 import { parseMediaType } from "../publishing/media_type.ts";

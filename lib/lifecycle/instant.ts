@@ -1,6 +1,6 @@
 /** Parsing of instants and intervals. */
 
-import { isDay } from "../http/http_date.ts";
+import { parseInstant } from "../http/timestamp.ts";
 
 /**
  * An instant: an ISO 8601 date (midnight UTC) or date-time with its offset, a `Date`, or a
@@ -56,27 +56,6 @@ export function readInterval(text: string): Interval | undefined {
   if (start === undefined) return undefined;
   const end = /^P/i.test(endText) ? addDuration(start, endText) : readInstant(endText);
   return end === undefined ? undefined : { start, end };
-}
-
-const HOUR = String.raw`((?:[01]\d|2[0-3]))`;
-const INSTANT = new RegExp(
-  String.raw`^(\d{4}-\d\d-\d\d)(?:[T ]${HOUR}:([0-5]\d)(?::([0-5]\d|60)(?:[.,](\d{1,9}))?)?` +
-    String.raw`(?:Z|([+-])${HOUR}(?::?([0-5]\d))?))?$`,
-  "i",
-);
-
-/**
- * Parses an ISO 8601 date (midnight UTC) or date-time with its offset.
- *
- * @returns Milliseconds since the epoch; `undefined` if invalid, like 30 February.
- */
-export function parseInstant(text: string): number | undefined {
-  const [, date, hour = "00", minute = "00", ...rest] = INSTANT.exec(text) ?? [];
-  const [second = "00", fraction = "", sign = "+", hours = "00", minutes = "00"] = rest;
-  if (date === undefined || !isDay(date)) return undefined;
-  // A leap second counts as the second before it.
-  const seconds = `${second === "60" ? "59" : second}.${fraction.slice(0, 3).padEnd(3, "0")}`;
-  return Date.parse(`${date}T${hour}:${minute}:${seconds}${sign}${hours}:${minutes}`);
 }
 
 const DURATION = /^P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?$/i;

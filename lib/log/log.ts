@@ -6,7 +6,7 @@ import { UUID_4_PATTERN } from "../input/uuid.ts";
 /** What is worth a line of the log. */
 export interface LogEvent {
   /** What happened. */
-  readonly event: "create" | "start" | "phase" | "stop" | "error" | "warning";
+  readonly event: "create" | "start" | "session" | "phase" | "stop" | "error" | "warning";
   /** More members of the line, as JSON values. */
   readonly [fact: string]: unknown;
 }

@@ -6,6 +6,8 @@ import type { Log } from "../log/log.ts";
 import { announcedBy } from "../pages/notice.ts";
 import type { Recorder } from "../usage/recorder.ts";
 import type { RoutePolicies } from "../usage/records.ts";
+import { sessionFacts } from "../usage/session_name.ts";
+import { thisProcess } from "./this_process.ts";
 import { type Config, SAMPLES_DEPRECATED_AT } from "./config.ts";
 import { VERSION } from "./version.ts";
 
@@ -20,8 +22,8 @@ type StartSettings = Pick<
 >;
 
 /**
- * Logs the start of a server: its address, its session, what it announces, and warnings. Prints how
- * to request the samples.
+ * Logs the start of a server: its session and process, its address, what it announces, and
+ * warnings. Prints how to request the samples.
  */
 export function logStart(
   { hostname, port }: Deno.NetAddr,
@@ -36,18 +38,16 @@ export function logStart(
 ): void {
   const now = Date.now();
   const { deno } = Deno.version;
-  const { state } = Deno.permissions.querySync({ name: "sys", kind: "hostname" });
-  const machine = state === "granted" ? Deno.hostname() : undefined;
   const routes = Object.fromEntries(
     Object.entries(policies)
       .map(([path, policy]) => [path, announcedBy(policy, momentAt(policy, now))]),
   );
+  const facts = sessionFacts(session, thisProcess());
   log({
     event: "start",
     version: VERSION,
     deno,
-    session,
-    machine,
+    ...facts,
     hostname,
     port,
     routes,

@@ -3,12 +3,13 @@
 import { Command, Option } from "commander";
 import { StorageError } from "../database/errors.ts";
 import { OTHER } from "../http/user_agent.ts";
-import { formatInstant } from "../http/timestamp.ts";
+import { formatInstant, parseInstant } from "../http/timestamp.ts";
 import { argument, numberArgument } from "../input/arguments.ts";
 import { messageOf } from "../input/printable.ts";
 import { declareGone } from "./declarations.ts";
 import { usageJson } from "./json.ts";
 import type { Ledger } from "./ledger.ts";
+import { MINUTE_MS, type Session } from "./records.ts";
 import { ownerPage, type OwnerPageOptions } from "./owner_page.ts";
 import { usagePage } from "./page.ts";
 import { probe, type ProbeOptions } from "./probe.ts";
@@ -19,8 +20,10 @@ import {
   reportUsage,
   waitForReports,
 } from "./report.ts";
+import { capitalized } from "./sentences.ts";
+import { sessionText } from "./session_name.ts";
 import { gateText, usageText } from "./text.ts";
-import type { Verdict } from "./verdict.ts";
+import { endOf, type Verdict } from "./verdict.ts";
 
 /** The parts of the command that each program supplies. */
 interface UsageHost<Options> {
@@ -64,6 +67,7 @@ interface CommandOptions {
   readonly atMost?: number;
   readonly trustStops?: true;
   readonly gone?: string[];
+  readonly ended?: number;
   readonly restart?: true;
   readonly route?: string[];
   readonly html?: string;
@@ -113,10 +117,15 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
     .addOption(
       exclusive(
         "--gone <session...>",
-        "vouch for silent sessions: their processes no longer run, and answered nothing after their" +
-          " last report",
+        "vouch for silent sessions: their processes had ended by the time of --ended",
         ["html"],
       ),
+    )
+    .option(
+      "--ended <time>",
+      "with --gone, a time by which the processes had certainly ended, as their supervisor's log has it," +
+        " e.g. 2027-06-30T09:00:00Z; or now",
+      endedArgument,
     )
     .addOption(
       exclusive(
@@ -128,6 +137,9 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
     .action(async (options: CommandOptions & Options, command: Command) => {
       if (options.gate === undefined && options.ignore !== undefined) {
         command.error("error: option '--ignore <client>' needs '--gate <days>'");
+      }
+      if ((options.gone === undefined) !== (options.ended === undefined)) {
+        command.error("error: options '--gone <session...>' and '--ended <time>' need each other");
       }
       try {
         await host.withRecord(options, (record) => runCommand(record, options, host));
@@ -141,26 +153,26 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
 
 async function runCommand(
   record: UsageRecord,
-  { days, gate, gone, restart, html, json, ...options }: CommandOptions,
+  { days, gate, gone, ended, restart, html, json, ...options }: CommandOptions,
   { print, printError }: UsageHost<never>,
 ): Promise<void> {
   const { ledger, program, retainDays: usageDays } = record;
-  if (gone !== undefined) {
-    for (const { id, reported, ended } of await declareGone(ledger, gone)) {
-      const last = new Date(reported).toISOString();
-      const text = `Session ${id} is ${ended}; its last report was at ${formatInstant(reported)}`;
-      await print(json ? JSON.stringify({ session: id, ended, reported: last }) : text);
+  if (gone !== undefined && ended !== undefined) {
+    for (const session of await declareGone(ledger, gone, ended)) {
+      await print(json ? goneJson(session) : goneText(session));
     }
     return;
   }
   if (restart) {
-    const started = await ledger.restart();
+    const started = await ledger.restart(Date.now());
     const text = `The record starts again at ${formatInstant(started)}; nothing was deleted`;
     await print(json ? JSON.stringify({ started: new Date(started).toISOString() }) : text);
     return;
   }
-  const onWait = (sessions: readonly string[]) => {
-    if (!json) printError(`waiting for the next report of ${sessions.join(", ")} …`);
+  const onWait = (sessions: readonly Session[]) => {
+    if (!json) {
+      printError(`waiting for the next report of ${sessions.map(sessionText).join(", ")} …`);
+    }
   };
   let finishProbe: Awaited<ReturnType<typeof probe>> | undefined;
   if (gate !== undefined && record.probe !== undefined) {
@@ -204,11 +216,43 @@ async function runCommand(
 
 const STATUS: Readonly<Record<Verdict["verdict"], number>> = { clear: 0, called: 1, unknown: 3 };
 
+/** Says how a session ended, and what that leaves unknown. */
+function goneText(session: Session): string {
+  const { ended, reported, endedBy } = session;
+  const name = capitalized(sessionText(session));
+  const by = endedBy === undefined ? "" : `, and had ended by ${formatInstant(endedBy)}`;
+  const end = endOf(session);
+  const loss = end > reported ? `. Calls until ${formatInstant(end)} may be missing` : "";
+  return `${name} is ${ended}; it last reported at ${formatInstant(reported)}${by}${loss}`;
+}
+
+function goneJson({ id: session, process, ended, reported, endedBy }: Session): string {
+  const at = (instant: number) => new Date(instant).toISOString();
+  return JSON.stringify({
+    session,
+    process: { ...process, started: at(process.started) },
+    ended,
+    reported: at(reported),
+    ...endedBy === undefined ? {} : { endedBy: at(endedBy) },
+  });
+}
+
 const clientArgument = argument(
   `the name of one client: ${OTHER} may be anybody`,
   (name) => name === OTHER ? undefined : name,
 );
 
 const callsArgument = numberArgument("a number of calls", 1_000_000);
+
+/** A clock elsewhere may be up to a minute ahead. */
+const endedArgument = argument(
+  "a time that has passed, with its offset, e.g. 2027-06-30T09:00:00Z, or now",
+  (text) => {
+    const now = Date.now();
+    if (text === "now") return now;
+    const time = text.includes(":") ? parseInstant(text) : undefined; // not the midnight of a day
+    return time !== undefined && time - now < MINUTE_MS ? time : undefined;
+  },
+);
 
 const daysArgument = numberArgument("a number of days", 3_650);

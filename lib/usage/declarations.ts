@@ -1,20 +1,23 @@
-/** The operator's declaration that processes are gone. No record can show that. */
+/** The operator's declaration that processes have ended. No record can show that. */
 
 import { RefusedError } from "../input/refused_error.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import type { Ledger } from "./ledger.ts";
-import type { Session } from "./records.ts";
+import { MINUTE_MS, type Session } from "./records.ts";
+import { sessionText } from "./session_name.ts";
 import { isSilent } from "./verdict.ts";
 
 /**
- * Ends silent sessions at their last report: all or none.
+ * Ends silent sessions: all or none.
  *
+ * @param endedBy When their processes had ended, in milliseconds since the epoch.
  * @returns These sessions. A session that had ended already is unchanged.
- * @throws {RefusedError} If a session is unknown or not silent.
+ * @throws {RefusedError} If a session is unknown or not silent, or reported after that time.
  */
 export async function declareGone(
   ledger: Pick<Ledger, "sessions" | "time" | "end">,
   ids: readonly string[],
+  endedBy: number,
 ): Promise<Session[]> {
   const known = new Map((await ledger.sessions()).map((session) => [session.id, session]));
   const time = await ledger.time();
@@ -25,15 +28,23 @@ export async function declareGone(
         `session "${id}" is not in the ledger; the gate names silent ones`,
       );
     }
-    if (session.ended === undefined && !isSilent(session, time)) {
-      const reported = formatInstant(session.reported);
+    if (session.ended !== undefined) return session;
+    const { reported, clock, restarted } = session;
+    if (!isSilent(session, time)) {
       throw new RefusedError(
-        `session "${id}" reported at ${reported}, expected one that has been silent for a minute: ` +
-          "stop its process first",
+        `${sessionText(session)} reported at ${formatInstant(reported)}, expected one that has ` +
+          "been silent for a minute: stop its process first",
       );
     }
-    return { ...session, ended: session.ended ?? "gone" };
+    if (restarted === undefined && clock - endedBy >= MINUTE_MS) {
+      throw new RefusedError(
+        `${sessionText(session)} reported when its machine's clock was at ` +
+          `${formatInstant(clock)}, expected a time after that, got ${formatInstant(endedBy)}: ` +
+          "correct the time, or, if that clock was wrong, run --restart first",
+      );
+    }
+    return { ...session, ended: "gone", endedBy };
   });
-  await ledger.end(ids);
+  await ledger.end(ids, endedBy);
   return sessions;
 }

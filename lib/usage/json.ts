@@ -14,6 +14,8 @@ const INSTANTS = new Set([
   "then",
   "last",
   "reported",
+  "endedBy",
+  "started",
 ]);
 
 /** Formats the whole report. The members of the verdict are members of the report. */

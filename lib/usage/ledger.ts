@@ -24,7 +24,11 @@ import {
 import { yieldToRequests } from "../async/yield.ts";
 
 const KEY_COLUMNS = USAGE_KEY.join(", ");
-const SESSION_COLUMNS = "id, policies, began, reported, sequence, ended";
+const SESSION_COLUMNS = "id, policies, machine, pid, process_started, began, reported, clock, " +
+  "restarted, sequence, ended, ended_by";
+
+/** The facts with which a session begins. Its clock is read just before it is sent. */
+export type NewSession = Pick<Session, "id" | "policies" | "process" | "clock" | "sequence">;
 
 /** The effects of a new session on the process's previous one, and on the record. */
 export interface BeginOptions {
@@ -68,7 +72,7 @@ export class Ledger {
    *   number or has ended. In that case, nothing is recorded.
    */
   async begin(
-    { id, policies, sequence }: Pick<Session, "id" | "policies" | "sequence">,
+    { id, policies, process, clock, sequence }: NewSession,
     { lapsed, lost }: BeginOptions = {},
   ): Promise<number | undefined> {
     const lapse = "UPDATE media_head_session SET ended = 'lapsed' WHERE id = $1 AND ended IS NULL";
@@ -84,11 +88,21 @@ export class Ledger {
       values: [lost === undefined ? 0 : 1],
     };
     const beginning: Statement = {
-      text: `INSERT INTO media_head_session (id, policies, began, reported, sequence)
-             SELECT $1, $2, now, now, $3 FROM (SELECT ${this.#now} AS now) AS time WHERE true
-             ON CONFLICT (id) DO UPDATE SET began = excluded.began, reported = excluded.reported
-             RETURNING began`,
-      values: [id, JSON.stringify(policies), sequence],
+      text: `INSERT INTO media_head_session
+               (id, policies, machine, pid, process_started, clock, began, reported, sequence)
+             SELECT $1, $2, $3, CAST($4 AS bigint), CAST($5 AS bigint), CAST($6 AS bigint), now, now, $7
+             FROM (SELECT ${this.#now} AS now) AS time WHERE true
+             ON CONFLICT (id) DO UPDATE SET began = excluded.began, reported = excluded.reported,
+             clock = excluded.clock, restarted = NULL RETURNING began`,
+      values: [
+        id,
+        JSON.stringify(policies),
+        process.machine ?? null,
+        process.pid,
+        process.started,
+        clock,
+        sequence,
+      ],
     };
     const results = await this.#database.transact([...ending, restart, beginning], {
       isConditional: lapsed !== undefined,
@@ -105,19 +119,26 @@ export class Ledger {
    * @returns Whether the part was recorded. It is not if the session is missing, has another
    *   sequence number, has ended, or had its last report set back by a restart of the record.
    */
-  async add({ counts, at, reported, isStopped }: FlushPart, session: Session): Promise<boolean> {
+  async add(
+    { counts, at, reported, clock, isStopped }: FlushPart,
+    session: Session,
+  ): Promise<boolean> {
     // A report never moves back, and never past the ledger's time: if the database's clock was set
     // back since that time was read, a gate that was asked meanwhile has yet to hear of later calls.
+    const isReport = `$4 BETWEEN reported AND ${this.#now}`;
     const extension: Statement = {
       text: `UPDATE media_head_session SET sequence = sequence + 1, ended = $5,
-             reported = CASE WHEN $4 BETWEEN reported AND ${this.#now} THEN $4 ELSE reported END
+             reported = CASE WHEN ${isReport} THEN $4 ELSE reported END,
+             clock = CASE WHEN ${isReport} THEN $6 ELSE clock END,
+             restarted = CASE WHEN ${isReport} THEN NULL ELSE restarted END
              WHERE id = $1 AND sequence = $2 AND ended IS NULL AND reported >= $3 RETURNING id`,
       values: [
         session.id,
         session.sequence,
         session.reported,
-        reported ?? session.reported,
+        reported ?? null, // and then it is no report
         isStopped ? "stopped" : null,
+        clock ?? session.clock,
       ],
     };
     // Sorted, so that two servers that add the same rows cannot deadlock.
@@ -176,10 +197,15 @@ export class Ledger {
     return row?.["started"] as number | null ?? undefined;
   }
 
-  /** Ends sessions at their last report, as gone. A session that has ended stays as it is. */
-  async end(ids: readonly string[]): Promise<void> {
-    const text = "UPDATE media_head_session SET ended = 'gone' WHERE id = $1 AND ended IS NULL";
-    const statements = ids.map((id) => ({ text, values: [id] }));
+  /**
+   * Ends sessions as gone. A session that has ended stays as it is.
+   *
+   * @param endedBy When their processes had ended, in milliseconds since the epoch.
+   */
+  async end(ids: readonly string[], endedBy: number): Promise<void> {
+    const text = `UPDATE media_head_session SET ended = 'gone', ended_by = $2
+                  WHERE id = $1 AND ended IS NULL`;
+    const statements = ids.map((id) => ({ text, values: [id, endedBy] }));
     await this.#database.transact(statements, { isSynced: true });
   }
 
@@ -187,9 +213,10 @@ export class Ledger {
    * Starts the record again, at the present time of the database's clock. Later times become that
    * time, and rows of later days become today's. Deletes nothing, and ends no session.
    *
+   * @param here The clock of the operator's machine, in milliseconds since the epoch.
    * @returns The start of the record, in milliseconds since the epoch.
    */
-  async restart(): Promise<number> {
+  async restart(here: number): Promise<number> {
     const { clock: now } = await this.time();
     const today = dayOf(now);
     const key = KEY_COLUMNS.replace("day", "$1");
@@ -201,6 +228,11 @@ export class Ledger {
         text: `UPDATE media_head_session SET ${notAfter("began")}, ${notAfter("reported")}
                WHERE reported > $1`,
         values: [now],
+      },
+      {
+        text: `UPDATE media_head_session SET restarted = $1, clock = $2
+               WHERE ended IS NULL OR ended_by IS NOT NULL`,
+        values: [now, here],
       },
       {
         text: `INSERT INTO media_head_usage AS usage (${KEY_COLUMNS}, calls, last)
@@ -266,9 +298,17 @@ function sessionOf(row: Row): Session {
   return {
     id: row["id"] as string,
     policies: JSON.parse(row["policies"] as string),
+    process: {
+      machine: row["machine"] as string | null ?? undefined,
+      pid: row["pid"] as number,
+      started: row["process_started"] as number,
+    },
     began: row["began"] as number,
     reported: row["reported"] as number,
+    clock: row["clock"] as number,
+    restarted: row["restarted"] as number | null ?? undefined,
     sequence: row["sequence"] as number,
     ended: row["ended"] as Session["ended"] | null ?? undefined,
+    endedBy: row["ended_by"] as number | null ?? undefined,
   };
 }

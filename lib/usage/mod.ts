@@ -18,10 +18,12 @@ import {
 import { withLifecycle } from "../lifecycle/with_lifecycle.ts";
 import { FaultLog, lineLog, type Log, type LogEvent } from "../log/log.ts";
 import { CLIENT_FIELD, withoutValue } from "./client_names.ts";
+import { thisProcess } from "./node_process.ts";
 import { nodeRuntime } from "./node_runtime.ts";
 import { openLedger } from "./open_ledger.ts";
 import { Recorder } from "./recorder.ts";
 import { requireRouteNames } from "./records.ts";
+import { sessionFacts } from "./session_name.ts";
 
 export type { LogEvent } from "../log/log.ts";
 
@@ -67,6 +69,11 @@ export interface Usage {
     route: string,
     options?: LifecycleOptions<Incoming, Rest>,
   ): (request: Incoming, ...rest: Rest) => Promise<Response>;
+  /**
+   * The id of the process's session, as the gate and the log name it. It changes if the session ends
+   * while the process runs, for example because the machine slept.
+   */
+  readonly session: string;
   /** The fault of the record of calls, for a health check; `undefined` if there is none. */
   readonly fault: string | undefined;
   /**
@@ -94,7 +101,8 @@ export async function openUsage(database: string, options: UsageOptions): Promis
   const onWarn = (message: string) => log({ event: "warning", message });
   const opening = { setting: "openUsage()", runtime: nodeRuntime, onWarn };
   const { ledger, close } = await openLedger(database, opening);
-  const settings = { ledger, policies, retainDays, clientField, clock: Date.now, log };
+  const process = thisProcess();
+  const settings = { ledger, policies, process, retainDays, clientField, clock: Date.now, log };
   const recorder = new Recorder(settings);
   try {
     await recorder.start();
@@ -102,6 +110,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     await close();
     throw error;
   }
+  log({ event: "session", ...sessionFacts(recorder.session, process) });
   const { meter } = recorder;
   const faults = new FaultLog(log);
   let closing: Promise<void> | undefined;
@@ -143,6 +152,9 @@ export async function openUsage(database: string, options: UsageOptions): Promis
   return {
     retire: (route, given) => retire(...counted(route, given)),
     withLifecycle: (handler, route, given) => withLifecycle(handler, ...counted(route, given)),
+    get session() {
+      return recorder.session;
+    },
     get fault() {
       return wasLate ? LATE : meter.fault;
     },

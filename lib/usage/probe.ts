@@ -8,7 +8,7 @@ import { formatInstant } from "../http/timestamp.ts";
 import { momentAt, type Phase } from "../lifecycle/policy.ts";
 import { dayOf } from "./day.ts";
 import type { Ledger } from "./ledger.ts";
-import { MINUTE_MS, type RoutePolicies } from "./records.ts";
+import { MINUTE_MS, type RoutePolicies, type Session } from "./records.ts";
 import { OTHER_PROBES, PROBE_FIELD, PROBE_PREFIX } from "./client_names.ts";
 import { waitForReports } from "./report.ts";
 import type { HiddenCalls, ProbeResult } from "./verdict.ts";
@@ -26,8 +26,8 @@ export interface ProbeOptions {
   readonly fields?: Headers | undefined;
   /** The instruction to leave the probe out, for messages. */
   readonly howNotToProbe: string;
-  /** Called with the ids of the sessions whose reports are awaited. */
-  readonly onWait: (sessions: readonly string[]) => void;
+  /** Called with the sessions whose reports are awaited. */
+  readonly onWait: (sessions: readonly Session[]) => void;
 }
 
 /** The limit on a request and its response, in milliseconds. */

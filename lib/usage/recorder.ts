@@ -11,12 +11,14 @@ import { FaultLog, type Log } from "../log/log.ts";
 import { StorageError } from "../database/errors.ts";
 import { DAY_MS, dayOf } from "./day.ts";
 import type { BeginOptions, Ledger } from "./ledger.ts";
+import { sessionFacts } from "./session_name.ts";
 import {
   type FlushPart,
   keyOf,
   type LedgerTime,
   MAX_PART_ROWS,
   MINUTE_MS,
+  type ProcessIdentity,
   requireRouteNames,
   type RoutePolicies,
   type Session,
@@ -43,6 +45,7 @@ export interface RecorderOptions {
   readonly ledger: Ledger;
   /** The policies of the routes that are counted. */
   readonly policies: RoutePolicies;
+  readonly process: ProcessIdentity;
   /** The number of whole days that the ledger retains. */
   readonly retainDays: number;
   /** The name of the request field that identifies clients to the operator, if any. */
@@ -101,7 +104,7 @@ export class Recorder {
     });
     this.#options = options;
     this.#lifetime = lifetime;
-    this.#session = this.#next = newSession(policies, 0);
+    this.#session = this.#next = newSession(options, 0);
     this.#faults = new FaultLog(log);
     this.#lastTick = clock();
   }
@@ -219,7 +222,9 @@ export class Recorder {
   async #write(isLast: boolean): Promise<string | undefined> {
     // The report vouches for every call answered before it, so its time is read before the counts
     // are taken. No call may be dated before it was answered, so calls are dated with a time that
-    // is read after the counts are taken.
+    // is read after the counts are taken. The machine's clock is read first, so that by each clock,
+    // no less time has passed since the report than since the calls that it vouches for.
+    const clock = this.#options.clock();
     const { now: reported } = await this.#readTime().finally(() => this.#takeCounts());
     const time = await this.#readTime();
     const clockFault = this.#clockFault(time); // at once, because sending can take long
@@ -235,7 +240,7 @@ export class Recorder {
       }
       const isReport = isWhole && !this.#hasLapsed;
       for (const count of counts) this.#backlog.delete(keyOf(count));
-      const report = isReport ? { reported, isStopped: isLast } : {};
+      const report = isReport ? { reported, clock, isStopped: isLast } : {};
       const isRecorded = await this.#send({ counts, at: time.now, ...report });
       if (isRecorded && isReport) break;
       await yieldToRequests();
@@ -277,29 +282,38 @@ export class Recorder {
   /** Begins another session, because the ledger has the process's session in another state. */
   async #beginAgain(found: Session | undefined): Promise<void> {
     const left = this.#session;
-    let message: string | undefined;
     if (found?.sequence !== left.sequence) {
-      await this.#begin({ lost: left });
-      message = LOST;
+      await this.#begin({ lost: left }, LOST);
     } else if (found.ended === undefined) { // a restart of the record set its last report back
       await this.#begin({ lapsed: left });
     } else {
-      await this.#begin();
-      if (found.ended === "gone") message = GONE;
+      await this.#begin({}, found.ended === "gone" ? GONE : undefined);
     }
-    if (message) this.#options.log({ event: "warning", session: this.session, message });
   }
 
-  async #begin(options: BeginOptions = {}): Promise<void> {
-    const { ledger, policies } = this.#options;
+  /**
+   * Begins a session. Logs it, unless it is the process's first: that one is for the caller of
+   * {@linkcode start} to log.
+   *
+   * @param warning Why another session was necessary, if the operator should know.
+   */
+  async #begin(options: BeginOptions = {}, warning?: string): Promise<void> {
+    const { ledger, process, clock, log } = this.#options;
+    const isFirst = this.#reading === undefined;
     // A session that continues an earlier one vouches for what the process counted before, too.
-    this.#next ??= newSession(policies, 1);
+    const next = this.#next ?? newSession(this.#options, 1);
+    this.#next = { ...next, clock: clock() };
     const began = await ledger.begin(this.#next, options);
     if (began === undefined) return await this.#beginAgain(await ledger.session(this.session));
     this.#session = { ...this.#next, reported: began };
     this.#next = undefined;
     this.#reading = { now: began, lifetime: this.#lifetime() };
     this.#hasLapsed = false;
+    if (isFirst) return;
+    const facts = sessionFacts(this.session, process);
+    log(
+      warning ? { event: "warning", ...facts, message: warning } : { event: "session", ...facts },
+    );
   }
 
   /**
@@ -339,8 +353,9 @@ export class Recorder {
   }
 }
 
-function newSession(policies: RoutePolicies, sequence: number): Session {
-  return { id: crypto.randomUUID(), policies, began: 0, reported: 0, sequence };
+function newSession({ policies, process }: RecorderOptions, sequence: number): Session {
+  const id = crypto.randomUUID();
+  return { id, policies, process, began: 0, reported: 0, clock: 0, sequence };
 }
 
 const LOST = "The ledger does not have this process's last report, as if it had been " +

@@ -76,14 +76,34 @@ export function requireRouteNames(policies: RoutePolicies): void {
 /** The ways in which a session ends: see {@linkcode Session}. */
 export const ENDS = ["stopped", "gone", "lapsed"] as const;
 
-/** The registration of one process. Times are the ledger's, in milliseconds since the epoch. */
+/** A process, as people and supervisors know it. */
+export interface ProcessIdentity {
+  /** The host name of the machine; `undefined` if the process may not read it. */
+  readonly machine: string | undefined;
+  readonly pid: number;
+  /** When the process started, by the machine's clock, in milliseconds since the epoch. */
+  readonly started: number;
+}
+
+/**
+ * The registration of one process. Times are in milliseconds since the epoch, by the ledger's time
+ * unless noted otherwise.
+ */
 export interface Session {
   readonly id: string;
+  readonly process: ProcessIdentity;
   /** The policies that the process announces. It counts calls to these routes only. */
   readonly policies: RoutePolicies;
   readonly began: number;
   /** When the session last reported: every call that the process answered before is on record. */
   readonly reported: number;
+  /**
+   * The clock of the process's machine just before that report. If the operator has started the
+   * record again since, the clock of the operator's machine at that time.
+   */
+  readonly clock: number;
+  /** When the operator started the record again, if the session has not reported since. */
+  readonly restarted?: number | undefined;
   /**
    * The number of transactions that have extended the session, and one more if it continues an
    * earlier session of its process.
@@ -95,6 +115,8 @@ export interface Session {
    * ended is never extended again.
    */
   readonly ended?: typeof ENDS[number] | undefined;
+  /** When the process had ended, on the operator's word and by a right clock, if it is gone. */
+  readonly endedBy?: number | undefined;
 }
 
 /**
@@ -108,6 +130,8 @@ export interface FlushPart {
   readonly at: number;
   /** The new time of the session's last report; only the last part of a flush has one. */
   readonly reported?: number | undefined;
+  /** The clock of the process's machine, read just before that time. */
+  readonly clock?: number | undefined;
   /** Whether this part ends the session, because the process stops. */
   readonly isStopped?: boolean;
 }

@@ -12,6 +12,7 @@ import { formatInstant } from "../http/timestamp.ts";
 import type { Phase, Policy } from "../lifecycle/policy.ts";
 import { DAY_MS, dayOf } from "./day.ts";
 import type { Ledger } from "./ledger.ts";
+import { sessionText } from "./session_name.ts";
 import {
   lagOf,
   type LedgerTime,
@@ -144,13 +145,13 @@ const POLL_INTERVAL_MS = 200;
  * the database's clock has reached the instant. Silent sessions are not awaited.
  *
  * @param time The times of the ledger at that instant.
- * @param onWait Called once with the ids of the sessions to wait for, if any.
+ * @param onWait Called once with the sessions to wait for, if any.
  * @returns All sessions, in the order in which they began.
  */
 export async function waitForReports(
   ledger: Pick<Ledger, "sessions" | "time">,
   time: LedgerTime,
-  onWait: (sessions: readonly string[]) => void,
+  onWait: (sessions: readonly Session[]) => void,
 ): Promise<readonly Session[]> {
   const limit = lagOf(time) < MINUTE_MS ? lagOf(time) + 2 * FLUSH_INTERVAL_MS : 0;
   const deadline = performance.now() + limit;
@@ -158,7 +159,7 @@ export async function waitForReports(
     const sessions = await ledger.sessions();
     const awaited = sessions.filter((each) => isAwaited(each, time.now) && !isSilent(each, time));
     if (awaited.length === 0 || performance.now() >= deadline) return sessions;
-    if (isFirst) onWait(awaited.map(({ id }) => id));
+    if (isFirst) onWait(awaited);
     await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
   }
 }
@@ -270,12 +271,13 @@ export function judgedRoutes(sessions: readonly Session[]): string[] {
 /** Lists each case of other dates that a running server announces for a route, once. */
 function otherDates(announced: RoutePolicies, sessions: readonly Session[]): string[] {
   const lines = new Map<string, string>();
-  for (const { id, policies } of sessions.filter(({ ended }) => ended === undefined)) {
-    for (const [route, policy] of Object.entries(policies)) {
+  for (const session of sessions.filter(({ ended }) => ended === undefined)) {
+    for (const [route, policy] of Object.entries(session.policies)) {
       const dates = datesText(announced[route] ?? policy);
       const others = datesText(policy);
       if (dates === others) continue;
-      lines.set(`${route} ${others}`, `${route} announces ${dates}; but session ${id}: ${others}`);
+      const line = `${route} announces ${dates}; but ${sessionText(session)}: ${others}`;
+      lines.set(`${route} ${others}`, line);
     }
   }
   return [...lines.values()];

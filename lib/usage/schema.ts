@@ -42,10 +42,16 @@ function usageTables(dialect: Dialect): string {
     CREATE TABLE media_head_session (
       id ${text} PRIMARY KEY CHECK (${isPrintable(dialect, "id", 64)}),
       ${json("policies")},
+      machine ${text},
+      pid ${integer} NOT NULL,
+      process_started ${integer} NOT NULL CHECK (${isInstant("process_started")}),
       began ${integer} NOT NULL CHECK (${isInstant("began")}),
       reported ${integer} NOT NULL CHECK (${isInstant("reported")} AND reported >= began),
+      clock ${integer} NOT NULL CHECK (${isInstant("clock")}),
+      restarted ${integer} CHECK (${isInstant("restarted")}),
       sequence ${integer} NOT NULL CHECK (${isCount("sequence", 0)}),
-      ended ${text} CHECK (${isOneOf("ended", ENDS)})
+      ended ${text} CHECK (${isOneOf("ended", ENDS)}),
+      ended_by ${integer} CHECK (${isInstant("ended_by")})
     )${options};
   `;
 }

@@ -11,6 +11,8 @@ import {
 import { DAY_MS } from "./day.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import { PHASES, type Policy } from "../lifecycle/policy.ts";
+import { MINUTE_MS } from "./records.ts";
+import { sessionText } from "./session_name.ts";
 import type { Doubt } from "./verdict.ts";
 
 /** The limit on lines in a list, or releases in a cell. The JSON has them all. */
@@ -74,7 +76,7 @@ function trustText({ verdict }: UsageReport): string {
         "nothing was restored and no clock was wrong",
     );
   }
-  if (gone.length > 0) words.push(`that ${plural(gone.length, "dead server")} took no more calls`);
+  if (gone.length > 0) words.push(`of when ${plural(gone.length, "dead server")} had ended`);
   return words.length === 0 ? "" : `, on your word ${words.join(", and ")}`;
 }
 
@@ -91,16 +93,19 @@ export function basisLines(report: UsageReport): string[] {
 }
 
 /** Lists what a clear verdict trusts beyond the record. */
-function trustLines({ verdict }: UsageReport): string[] {
+function trustLines({ verdict, from }: UsageReport): string[] {
   if (verdict.verdict !== "clear") return [];
   const { stops, gone } = verdict.trusted;
-  return [
-    ...stops.map(({ start, end }) => `Trusted: ${intervalText(start, end)} without a server`),
-    ...gone.map(({ id, reported }) =>
-      `Declared gone: session ${id}, last report at ${formatInstant(reported)}. Up to about five ` +
-      "seconds of later calls may be missing, or more if its log reports ledger failures"
-    ),
-  ];
+  const lines = stops.map(({ start, end }) =>
+    `Trusted: ${intervalText(start, end)} without a server`
+  );
+  for (const { reported, endedBy = reported, ...session } of gone) {
+    const times = `ended by ${formatInstant(endedBy)}, last report at ${formatInstant(reported)}`;
+    const isInPeriod = reported + MINUTE_MS > Date.parse(from);
+    const loss = isInPeriod ? ". Calls within a minute of that report may be missing" : "";
+    lines.push(`Declared gone: ${sessionText(session)}, ${times}${loss}`);
+  }
+  return lines;
 }
 
 /** Says which calls a verdict covers, and whether a probe found a cache. */
@@ -180,15 +185,17 @@ export function doubtLines(report: UsageReport): string[] {
   ];
   const lines = causes.slice(0, MAX_LISTED);
   if (causes.length > lines.length) lines.push(`and ${count(causes.length - lines.length)} more`);
-  const declaration = `--gone ${gone.join(" ")}`;
+  const declaration = `--gone ${gone.map(({ id }) => id).join(" ")} --ended TIME`;
   if (gone.length > 0) {
     lines.push(
-      "A silent server may still be answering calls: check its log. If its process no longer runs, " +
-        "and answered nothing after its last report, or after a later --restart, run: " +
+      "A silent server may still be answering calls. Once its process has ended, run: " +
         `${command} ${declaration}`,
+      "TIME is a time by which it had certainly ended, e.g. 2027-06-30T09:00:00Z, as its supervisor's " +
+        "log has it, or now if nobody knows better",
     );
   }
-  if (doubts.some((doubt) => doubt.reason === "silent" && !gone.includes(doubt.session))) {
+  const isSilent = (id: string) => gone.some((session) => session.id === id);
+  if (doubts.some((doubt) => doubt.reason === "silent" && !isSilent(doubt.session))) {
     lines.push(
       "A server that has been silent for less than a minute may still report: ask again in a minute.",
     );
@@ -200,7 +207,8 @@ export function doubtLines(report: UsageReport): string[] {
     if (trustStops) words.push("--trust-stops");
     const rest = day === undefined ? "would still be unknown" : `could be clear from ${day}`;
     const result = left.length + hidden.length === 0 ? "would be clear" : rest;
-    lines.push(`With \`${words.join(" ")}\`, if that is true, this ${result}.`);
+    const time = gone.length > 0 ? ", and TIME is within a minute of its last report" : "";
+    lines.push(`With \`${words.join(" ")}\`, if that is true${time}, this ${result}.`);
   }
   if (recovery !== undefined) lines.push(`The verdict cannot be clear before ${recovery}.`);
   return lines;
@@ -209,6 +217,7 @@ export function doubtLines(report: UsageReport): string[] {
 function doubtText(doubt: Doubt, { usageDays, days, program }: UsageReport): string {
   const { command, retainSetting } = program;
   const until = formatInstant(doubt.until);
+  const name = "session" in doubt ? sessionText({ ...doubt, id: doubt.session }) : "";
   switch (doubt.reason) {
     case "started":
       if (doubt.isOpen) return "No server has registered yet";
@@ -218,17 +227,24 @@ function doubtText(doubt: Doubt, { usageDays, days, program }: UsageReport): str
     case "stop":
       return `${intervalText(doubt.start, doubt.until)}: no server was running (see --trust-stops)`;
     case "silent":
-      return `Session ${doubt.session} has not reported since ${formatInstant(doubt.reported)}`;
+      return `${capitalized(name)} has not reported since ${formatInstant(doubt.reported)}`;
+    case "cut off":
+      return `Until ${until}, ${name} may have answered calls: it last reported at ` +
+        `${formatInstant(doubt.reported)}, and had ended by ${formatInstant(doubt.endedBy)}`;
     case "not counted":
       return doubt.isOpen
-        ? `Session ${doubt.session} does not count ${doubt.route}: deprecate it on every server, or ` +
+        ? `${capitalized(name)} does not count ${doubt.route}: deprecate it on every server, or ` +
           "delete it on every server"
-        : `Until ${until}, session ${doubt.session} did not count ${doubt.route}`;
+        : `Until ${until}, ${name} did not count ${doubt.route}`;
     case "ahead":
       return `The latest report is dated ${formatInstant(doubt.then)}: the database's clock was ` +
-        "ahead then, or is behind now. If it is right now, wait until that time, or run: " +
-        `${command} --restart`;
+        `ahead then, or is behind now. If it is right now, run: ${command} --restart`;
   }
+}
+
+/** Returns a text that begins a sentence. */
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** Formats an interval with its length, e.g. "2027-06-10T09:00:00Z to … (10 min)". */

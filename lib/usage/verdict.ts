@@ -1,7 +1,13 @@
 /** The verdict on removing deprecated routes, and the evidence that the record is complete. */
 
 import type { Interval } from "../lifecycle/instant.ts";
-import { lagOf, type LedgerTime, MINUTE_MS, type Session } from "./records.ts";
+import {
+  lagOf,
+  type LedgerTime,
+  MINUTE_MS,
+  type ProcessIdentity,
+  type Session,
+} from "./records.ts";
 
 /** Whether the routes that the verdict names can be removed. */
 export type Verdict =
@@ -20,8 +26,15 @@ export type Verdict =
 interface Trusted {
   /** During these stops, nothing else served, nothing was restored, and no clock was wrong. */
   readonly stops: readonly Interval[];
-  /** The processes of these sessions are gone, and answered nothing after their last report. */
-  readonly gone: readonly Pick<Session, "id" | "reported">[];
+  /** The processes of these sessions had ended by the times given. */
+  readonly gone: readonly Pick<Session, "id" | "process" | "reported" | "endedBy">[];
+}
+
+/** Names the session of a doubt. */
+interface NamedSession {
+  /** Its id. */
+  readonly session: string;
+  readonly process: ProcessIdentity;
 }
 
 /** Why calls before an instant may not be on record. */
@@ -38,9 +51,15 @@ export type Doubt =
     /** There was no session from `start` to the instant. */
     | { readonly reason: "stop"; readonly start: number }
     /** A session has not reported since `reported`. */
-    | { readonly reason: "silent"; readonly session: string; readonly reported: number }
+    | NamedSession & { readonly reason: "silent"; readonly reported: number }
+    /** A session's process may have run on after `reported`, until `endedBy`. */
+    | NamedSession & {
+      readonly reason: "cut off";
+      readonly reported: number;
+      readonly endedBy: number;
+    }
     /** A session did not count the route. */
-    | { readonly reason: "not counted"; readonly session: string; readonly route: string }
+    | NamedSession & { readonly reason: "not counted"; readonly route: string }
     /** The database's clock is a minute or more behind the ledger's time, `then`. */
     | { readonly reason: "ahead"; readonly then: number }
   );
@@ -62,8 +81,8 @@ export interface ProbeResult {
 
 /** The operator's words that would help, if they are true. */
 export interface Remedy {
-  /** The ids of silent sessions whose processes may be gone. */
-  readonly gone: readonly string[];
+  /** Silent sessions whose processes may have ended within a minute of their last report. */
+  readonly gone: readonly Pick<Session, "id" | "process">[];
   readonly trustStops: boolean;
   /** The doubts that would remain. */
   readonly left: readonly Doubt[];
@@ -85,7 +104,7 @@ export interface Evidence {
 interface Words {
   /** During every stop, nothing else served, nothing was restored, and no clock was wrong. */
   readonly trustStops: boolean;
-  /** The ids of sessions whose processes are gone, besides those on record. */
+  /** The ids of sessions whose processes ended at their last report, besides those on record. */
   readonly gone?: readonly string[];
 }
 
@@ -104,15 +123,19 @@ export function judge(
   const doubts = doubtsWith({ trustStops });
   if (doubts.length + hidden.length === 0 && routes.length > 0) {
     const { sessions } = evidence;
-    const gone = sessions.filter(({ ended, reported }) => ended === "gone" && reported > from);
+    const gone = sessions.filter(({ ended }) => ended === "gone")
+      .map(({ id, process, reported, endedBy }) => ({ id, process, reported, endedBy }));
     const stops = stopsIn(evidence, []).filter(({ end }) => end > from);
     return { verdict: "clear", trusted: { stops, gone } };
   }
   const gone = doubts.flatMap((doubt) =>
-    doubt.reason === "silent" && isSilent(doubt, evidence.time) ? [doubt.session] : []
+    doubt.reason === "silent" && isSilent(doubt, evidence.time)
+      ? [{ id: doubt.session, process: doubt.process }]
+      : []
   );
-  const left = doubtsWith({ trustStops: true, gone });
-  const isStopped = stopsIn(evidence, gone).some(({ end }) => end > from);
+  const ids = gone.map(({ id }) => id);
+  const left = doubtsWith({ trustStops: true, gone: ids });
+  const isStopped = stopsIn(evidence, ids).some(({ end }) => end > from);
   const remedy = { gone, trustStops: trustStops || isStopped, left };
   return { verdict: "unknown", doubts, hidden, remedy };
 }
@@ -130,6 +153,25 @@ export function completeSince(
 /** Returns whether a session has been silent so long that its process can be declared gone. */
 export function isSilent({ reported }: Pick<Session, "reported">, { now }: LedgerTime): boolean {
   return now - reported >= MINUTE_MS;
+}
+
+/**
+ * Returns when a session that is not open had ended, by the ledger's time: at its last report, or
+ * later if its process may have run on for a minute or more.
+ *
+ * Any clock may be wrong at times, so the time that passed until then is the longer one by two: the
+ * ledger's time and the machine's clock.
+ */
+export function endOf(
+  session: Pick<Session, "reported" | "clock" | "restarted" | "endedBy">,
+): number {
+  const { reported, clock, restarted, endedBy } = session;
+  if (endedBy === undefined) return reported;
+  const byMachine = endedBy - clock;
+  if (restarted !== undefined && byMachine <= 0) return reported; // nothing before it counts
+  const since = restarted ?? reported;
+  const passed = Math.max(byMachine, endedBy - since);
+  return passed < MINUTE_MS && restarted === undefined ? reported : since + passed;
 }
 
 /**
@@ -158,16 +200,22 @@ function doubtsOf(evidence: Evidence, routes: readonly string[], words: Words): 
   }
   const uncounted = new Map<string, Doubt>(); // the last doubt of each route
   for (const session of sessions) {
-    const { id, policies, reported, sequence } = session;
+    const { id, process, policies, reported, sequence, endedBy } = session;
+    const name = { session: id, process };
     if (isOpen(session) && isAwaited(session, judgedAt)) {
-      doubts.push({ reason: "silent", session: id, reported, until: judgedAt, isOpen: true });
+      doubts.push({ reason: "silent", ...name, reported, until: judgedAt, isOpen: true });
     }
-    const until = isOpen(session) ? judgedAt : Math.min(reported, judgedAt);
+    const end = endOf(session);
+    const isCutOff = endedBy !== undefined && end > reported;
+    if (isCutOff && routes.some((route) => Object.hasOwn(policies, route))) {
+      doubts.push({ reason: "cut off", ...name, reported, endedBy, until: end, isOpen: false });
+    }
+    const until = isOpen(session) ? judgedAt : isCutOff ? end : Math.min(reported, judgedAt);
     // The ledger's time may stand still for a whole session, but its sequence number advances.
-    for (const route of sequence > 0 ? routes : []) {
+    for (const route of sequence > 0 || isCutOff ? routes : []) {
       if (Object.hasOwn(policies, route) || (uncounted.get(route)?.until ?? 0) > until) continue;
       const reason = "not counted";
-      uncounted.set(route, { reason, session: id, route, until, isOpen: isOpen(session) });
+      uncounted.set(route, { reason, ...name, route, until, isOpen: isOpen(session) });
     }
   }
   doubts.push(...uncounted.values());
@@ -182,11 +230,10 @@ function stopsIn({ sessions, started, judgedAt }: Evidence, gone: readonly strin
     if (start - covered >= MINUTE_MS) stops.push({ start: covered, end: start });
     covered = Math.max(covered, end);
   };
-  for (const { id, began, reported, ended } of sessions) {
-    cover(
-      Math.min(began, judgedAt),
-      ended === undefined && !gone.includes(id) ? judgedAt : reported,
-    );
+  for (const session of sessions) {
+    const { id, began, ended } = session;
+    const isOpen = ended === undefined && !gone.includes(id);
+    cover(Math.min(began, judgedAt), isOpen ? judgedAt : endOf(session));
   }
   cover(judgedAt, judgedAt);
   return stops;

@@ -5,7 +5,8 @@ import type { Session, UsageRow } from "../../lib/usage/records.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { mediaCommand, mediaHere } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
-import { DAY, HOUR, row } from "../support/usage_report.ts";
+import { PROCESS } from "../support/counted_call.ts";
+import { DAY, HOUR, MINUTE, row } from "../support/usage_report.ts";
 
 const test = needing("processes");
 
@@ -15,9 +16,15 @@ const day = (instant: number) => new Date(instant).toISOString().slice(0, 10);
 /** Writes sessions and rows into the ledger of a folder, and the start of its record. */
 function write(folder: string, sessions: Partial<Session>[], rows: UsageRow[] = []): void {
   using ledger = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 5_000 });
-  const session = ledger.prepare("INSERT INTO media_head_session VALUES (?, ?, ?, ?, 1, ?)");
-  for (const { id = "", began = 0, reported = 0, ended = null } of sessions) {
-    session.run(id, JSON.stringify(policies), began, reported, ended);
+  const session = ledger.prepare(
+    `INSERT INTO media_head_session
+     (id, policies, machine, pid, process_started, began, reported, clock, sequence, ended)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?)`,
+  );
+  const { machine, pid, started } = PROCESS;
+  for (const { id = "", began = 0, reported = 0, clock = reported, ended = null } of sessions) {
+    const announced = JSON.stringify(policies);
+    session.run(id, announced, machine, pid, started, began, reported, clock, ended);
   }
   const usage = ledger.prepare(
     `INSERT INTO media_head_usage VALUES (${Array(11).fill("?").join(", ")})`,
@@ -46,8 +53,8 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   );
 
   const now = Date.now();
-  const ended = "stopped" as const;
-  write(folder, [{ id: "first", began: now - 5 * DAY, reported: now, ended }]);
+  const at = (instant: number) => new Date(instant).toISOString();
+  write(folder, [{ id: "first", began: now - 5 * DAY, reported: now, ended: "stopped" }]);
   const [clear, text] = await gate();
   assertEquals(clear, 0);
   assertMatch(
@@ -61,15 +68,17 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   assertEquals(silent, 3);
   assertMatch(
     advice,
-    /Session killed has not reported since .*\n.* run: deno task media usage --gone killed\n/,
+    /Session killed \(process 4711 on web-1, started at 2027-01-31T12:00:00Z\) has not reported since .*\n.* run: deno task media usage --gone killed --ended TIME\n/,
   );
   const judged = JSON.parse((await gate("--json"))[1]);
   assertEquals([judged.verdict, judged.days, judged.clients], ["unknown", 2, []]);
   const { until, ...doubt } = judged.doubts[0];
   assertMatch(until, /^20.*Z$/);
-  const reported = new Date(now - HOUR).toISOString();
-  assertEquals(doubt, { reason: "silent", session: "killed", reported, isOpen: true });
-  const refused = await usage("--gone", "killed", "nobody");
+  const reported = at(now - HOUR);
+  const process = { ...PROCESS, started: "2027-01-31T12:00:00.000Z" };
+  assertEquals(doubt, { reason: "silent", session: "killed", process, reported, isOpen: true });
+  assertEquals(judged.remedy.gone, [{ id: "killed", process }]);
+  const refused = await usage("--gone", "killed", "nobody", "--ended", reported);
   assertEquals(refused.code, 1);
   assertStringIncludes(refused.stderr, 'media: session "nobody" is not in the ledger; the gate');
   assertEquals((await gate())[0], 3, "all or none");
@@ -77,20 +86,36 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   await unread.stdout.cancel();
   assertEquals((await unread.status).code, 3, "the verdict is the exit status even so");
   await unread.stderr.cancel();
-  const gone = await usage("--gone", "killed");
+  const before = await usage("--gone", "killed", "--ended", at(now - HOUR - MINUTE));
+  assertEquals(before.code, 1);
+  assertMatch(
+    before.stderr,
+    /^media: session killed \(process 4711 on web-1, started at .*\) reported when its machine's clock was at 20\S+, expected a time after that, got 20\S+: correct the time, or, if that clock was wrong, run --restart first\n$/,
+  );
+  const gone = await usage("--gone", "killed", "--ended", at(now - HOUR + 5_000));
   assertEquals([gone.code, gone.stderr], [0, ""]);
-  assertMatch(gone.stdout, /^Session killed is gone; its last report was at 20.*Z\n$/);
-  assertEquals((await gate())[0], 0);
+  assertMatch(
+    gone.stdout,
+    /^Session killed \(process 4711 on web-1, .*\) is gone; it last reported at 20\S+, and had ended by 20\S+Z\n$/,
+  );
+  const [trusting, named] = await gate();
+  assertEquals(trusting, 0);
+  assertMatch(
+    named,
+    /^Clear, on your word of when 1 dead server had ended: .*\nDeclared gone: session killed \(/,
+  );
   write(folder, [{ id: "alive", began: now - HOUR, reported: Date.now() }]);
-  const early = await usage("--gone", "alive");
+  const early = await usage("--gone", "alive", "--ended", "now");
   assertEquals(early.code, 1);
   assertMatch(
     early.stderr,
-    /session "alive" reported at .*, expected one that has been silent for a/,
+    /session alive \(.*\) reported at .*, expected one that has been silent for a/,
   );
   write(folder, [{ id: "other", ...killed }]);
-  const json = JSON.parse((await usage("--gone", "other", "--json")).stdout);
-  assertEquals(json, { session: "other", ended: "gone", reported });
+  const ended = at(now - HOUR + MINUTE);
+  const json = JSON.parse((await usage("--gone", "other", "--ended", ended, "--json")).stdout);
+  assertEquals(json, { session: "other", process, ended: "gone", reported, endedBy: ended });
+  assertMatch((await gate())[1], /\n {2}Until \S+, session other \(.*\) may have answered calls: /);
   {
     using ledger = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 5_000 });
     ledger.exec("UPDATE media_head_session SET ended = 'stopped' WHERE id = 'alive'");
@@ -106,8 +131,8 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
     clients,
     /^Still called: 12 calls to \S+ by 1 client .*\n {2}Overcast, 12 calls, last rec/,
   );
-  const { verdict, clients: [named] } = JSON.parse((await gate("--json"))[1]);
-  assertEquals([verdict, named.client, named.calls], ["called", "Overcast", 12]);
+  const { verdict, clients: [caller] } = JSON.parse((await gate("--json"))[1]);
+  assertEquals([verdict, caller.client, caller.calls], ["called", "Overcast", 12]);
   assertEquals((await gate("--at-most", "11"))[0], 1);
   assertEquals((await gate("--at-most", "12"))[0], 3, "the record has started again");
   assertMatch(
@@ -126,6 +151,16 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
     const { code, stderr } = await usage("--gate", days);
     assertEquals(code, 2, days);
     assertMatch(stderr, /Expected a number of days from 1 to 3650|unknown option/);
+  }
+  for (const time of ["2026-06-30", "2026-06-30T09:00:00", "yesterday", "2999-01-01T00:00:00Z"]) {
+    const { code, stderr } = await usage("--gone", "x", "--ended", time);
+    assertEquals(code, 2, time);
+    assertMatch(stderr, /Expected a time that has passed, with its offset, e\.g\. 2027-/);
+  }
+  for (const alone of [["--gone", "x"], ["--ended", "now"]]) {
+    const { code, stderr } = await usage(...alone);
+    assertEquals(code, 2);
+    assertMatch(stderr, /options '--gone <session\.\.\.>' and '--ended <time>' need each other/);
   }
   assertEquals((await usage("--gate", "3650")).code, 1);
   const alone = await usage("--ignore", "Overcast");

@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
-import { parseInstant, readInstant, readInterval } from "../../lib/lifecycle/instant.ts";
+import { parseInstant } from "../../lib/http/timestamp.ts";
+import { readInstant, readInterval } from "../../lib/lifecycle/instant.ts";
 
 const LAST_INSTANT = Date.parse("9999-12-31T23:59:59Z");
 

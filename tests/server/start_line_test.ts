@@ -1,4 +1,5 @@
 import { assertEquals } from "@std/assert";
+import { DatabaseSync } from "node:sqlite";
 import { placesOf } from "../../lib/server/start_line.ts";
 import { readConfig } from "../../lib/server/config.ts";
 import { needing } from "../support/permissions.ts";
@@ -31,10 +32,15 @@ needing("processes")(
     inFolder(async (folder) => {
       const start = async (environment: Record<string, string>) => {
         const server = await ServerProcess.start(environment, folder);
+        const { pid } = server;
         const { log } = await server.stop();
         const first = log.find(({ event }) => event === "start");
         const warnings = log.filter(({ event }) => event === "warning");
-        return { first, warnings: warnings.map(({ message }) => String(message).split(/[,:]/)[0]) };
+        return {
+          pid,
+          first,
+          warnings: warnings.map(({ message }) => String(message).split(/[,:]/)[0]),
+        };
       };
       const mistyped = await start({ SUNSET_DATE: "2999-01-01", SUNSET_AT: "video=2998-01-01" });
       const retirement = {
@@ -49,7 +55,22 @@ needing("processes")(
           sunsetAt: "2998-01-01T00:00:00Z",
         },
       });
-      assertEquals(mistyped.first?.["machine"], Deno.hostname());
+      const { first, pid } = mistyped;
+      const machine = Deno.hostname();
+      assertEquals([first?.["machine"], first?.["pid"]], [machine, pid]);
+      using ledger = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 5_000 });
+      assertEquals(
+        {
+          ...ledger.prepare("SELECT id, machine, pid, process_started FROM media_head_session")
+            .get(),
+        },
+        {
+          id: first?.["session"],
+          machine,
+          pid,
+          process_started: Date.parse(String(first?.["started"])),
+        },
+      );
       assertEquals(mistyped.first?.["catalogue"], `sqlite:${folder}/catalogue.sqlite`);
       assertEquals(mistyped.first?.["content"], `${folder}/files`);
       assertEquals(mistyped.warnings, []);

@@ -5,6 +5,9 @@ import type { ResponseClass, UsageMeter } from "../../lib/usage/meter.ts";
 export const NOON = Date.parse("2027-02-01T12:00:00Z");
 export const DAY = 86_400_000;
 
+/** The process of every session. */
+export const PROCESS = { machine: "web-1", pid: 4711, started: NOON - DAY } as const;
+
 /** An answer of a deprecated route, with everything that a meter distinguishes. */
 export const ANSWER = {
   route: "/audio/:token",

@@ -1,6 +1,7 @@
 /** Sessions and rows in a ledger, written as a server writes them. */
 
 import type { Session, UsageCount } from "../../lib/usage/records.ts";
+import { NOON, PROCESS } from "./counted_call.ts";
 import type { BeginOptions, Ledger } from "../../lib/usage/ledger.ts";
 
 /** Begins a session, as a server that registers does. */
@@ -9,8 +10,10 @@ export async function begin(
   id: string = crypto.randomUUID(),
   options: BeginOptions = {},
 ): Promise<Session> {
-  const began = await ledger.begin({ id, policies: {}, sequence: 0 }, options) ?? NaN;
-  return { id, policies: {}, began, reported: began, sequence: 0, ended: undefined };
+  const session = { id, policies: {}, process: PROCESS, clock: NOON, sequence: 0 };
+  const began = await ledger.begin(session, options) ?? NaN;
+  const later = { restarted: undefined, ended: undefined, endedBy: undefined };
+  return { ...session, began, reported: began, ...later };
 }
 
 /** Adds rows, dated by their `last`, by a server that registers now, and stops. */

@@ -8,6 +8,7 @@ import {
   type UsageReportOptions,
 } from "../../lib/usage/report.ts";
 import type { Session, UsageRow } from "../../lib/usage/records.ts";
+import { PROCESS } from "./counted_call.ts";
 
 /** The time of all reports: noon of a Tuesday. */
 export const NOW = Date.parse("2027-06-15T12:00:00Z");
@@ -52,7 +53,8 @@ export function session(
   const at = (hoursAgo: number) => NOW - Math.round(hoursAgo * HOUR);
   const times = { began: at(beganHoursAgo), reported: at(reportedHoursAgo) };
   const sequence = times.reported > times.began ? 1 : 0;
-  return { id: "a", policies: POLICIES, sequence, ended: undefined, ...times, ...more };
+  const clock = times.reported;
+  return { id: "a", policies: POLICIES, process: PROCESS, clock, sequence, ...times, ...more };
 }
 
 /** Makes a session that began some hours before now, and has reported since the report was asked for. */

@@ -5,7 +5,7 @@ import { stub } from "@std/testing/mock";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { Recorder } from "../../lib/usage/recorder.ts";
-import { ANSWER, countOne } from "../support/counted_call.ts";
+import { ANSWER, countOne, PROCESS } from "../support/counted_call.ts";
 import { inFolder, mediaHere } from "../support/media_cli.ts";
 import { needing, program, shared } from "../support/permissions.ts";
 import { openEngine } from "../support/postgres_engine.ts";
@@ -113,6 +113,7 @@ for (const end of [undefined, "gone"] as const) {
       const recorder = new Recorder({
         ledger,
         policies: { [ANSWER.route]: definePolicy({ deprecatedAt: "2027-01-01" }) },
+        process: PROCESS,
         retainDays: 400,
         clock: Date.now,
         lifetime: now,
@@ -134,7 +135,7 @@ for (const end of [undefined, "gone"] as const) {
       assertEquals([await query(CALLS), recorder.unrecorded()], [["100"], 150]);
       relay.onReceived = () => {};
       relay.lead(postgres().port);
-      if (end !== undefined) await ledger.end([recorder.session]);
+      if (end !== undefined) await ledger.end([recorder.session], 0);
       await recorder.stop();
       assertEquals([await query(CALLS), recorder.unrecorded()], [["150"], 0]);
       const ended = await query("SELECT ended FROM media_head_session ORDER BY began");

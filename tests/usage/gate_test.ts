@@ -78,8 +78,10 @@ async function onPostgres(folder: string): Promise<Place> {
 
 /** The record of a server that ran for three days, like the first, and stopped when it started. */
 const BEFORE = [
-  `INSERT INTO media_head_session (id, policies, began, reported, sequence, ended)
-   SELECT 'before', policies, began - ${3 * DAY}, began, 1, 'stopped' FROM media_head_session`,
+  `INSERT INTO media_head_session
+     (id, policies, pid, process_started, began, reported, clock, sequence, ended)
+   SELECT 'before', policies, pid, process_started, began - ${3 * DAY}, began, clock, 1, 'stopped'
+   FROM media_head_session`,
   `UPDATE media_head_ledger SET started = started - ${3 * DAY}`,
 ];
 
@@ -105,6 +107,12 @@ type Event = readonly [
 async function call(server: ServerProcess, route = "audio", userAgent?: string): Promise<void> {
   const fields = userAgent === undefined ? {} : { "User-Agent": userAgent };
   await requestRaw(server.port, "HEAD", `/${route}/${newToken()}`, fields);
+}
+
+/** Returns the id of a process's session. */
+async function idOf(execute: Place["execute"], pid: number): Promise<string> {
+  return /[\da-f-]{36}/.exec(await execute(`SELECT id FROM media_head_session WHERE pid = ${pid}`))
+    ?.[0] ?? "";
 }
 
 /** The name of Podcasts in Chinese, as that app sends it: percent-encoded, or in plain UTF-8. */
@@ -151,7 +159,7 @@ const EVENTS: readonly Event[] = [
       return [await start()];
     },
     [UNKNOWN, UNKNOWN],
-    /Session \S+ has not reported since/,
+    /Session \S+ \(process \d+ on \S+, started at 20\S+Z\) has not reported since/,
   ],
   [
     "a power cut after a rare client's call",
@@ -176,13 +184,59 @@ const EVENTS: readonly Event[] = [
       await pass(10);
       const next = await start();
       const { stdout } = await usage("--gate", "1");
-      const [, command = ""] = /run: media usage (--gone \S+)\n/.exec(stdout) ?? [];
-      assertMatch(stdout, /With `--gone \S+ --trust-stops`, if that is true, this would be clear/);
-      assertEquals((await usage(...command.split(" "))).code, 0, stdout);
+      const [, command = ""] = /run: media usage (--gone \S+ --ended) TIME\n/.exec(stdout) ?? [];
+      assertMatch(stdout, /With `--gone \S+ --ended TIME --trust-stops`, if that is true/);
+      const killed = new Date(Date.now() - 10 * 60_000).toISOString();
+      assertEquals((await usage(...command.split(" "), killed)).code, 0, stdout);
       return [next];
     },
     [UNKNOWN, CLEAR],
-    /^media: waiting[^]*Clear, on your word that during 1 stop \(1\d min\).*, and that 1 dead server took no more calls: no /,
+    /^media: waiting[^]*Clear, on your word that during 1 stop \(1\d min\).*, and of when 1 dead server had ended: no [^]*\nDeclared gone: session \S+ \(process \d+ on /,
+  ],
+  ...[0, 60].map((ahead): Event => [
+    `a server that is cut off, and answers on, by a clock ${ahead} minutes ahead`,
+    async ({ start, pass, report, execute, usage }) => {
+      const [server, other] = [await start(), await start()];
+      await report();
+      // It reported by a clock that was ahead. Then it was cut off, and answered for half an hour.
+      const id = await idOf(execute, server.pid);
+      const set = (sql: string) =>
+        execute(`UPDATE media_head_session SET ${sql} WHERE id = '${id}'`);
+      await server.stop("SIGKILL");
+      await pass(180);
+      await report(); // by the other one
+      await set(`reported = reported + ${ahead * 60_000}`);
+      const ended = new Date(Date.now() - 150 * 60_000).toISOString();
+      const { code, stdout } = await usage("--gone", id, "--ended", ended);
+      assertEquals(code, 0);
+      assertMatch(
+        stdout,
+        /^Session \S+ \(process \d+ on .* had ended by 20\S+Z\. Calls until 20\S+Z may/,
+      );
+      return [other];
+    },
+    [UNKNOWN, UNKNOWN],
+    /\n {2}Until 20\S+, session \S+ \(process \d+ on \S+, started at 20\S+\) may have answered calls: it last reported at 20\S+, and had ended by 20\S+\n/,
+  ]),
+  [
+    "a server that ended before its machine's clock at its last report",
+    async ({ start, pass, report, execute, usage }) => {
+      const [server, other] = [await start(), await start()];
+      await report();
+      const id = await idOf(execute, server.pid);
+      await server.stop("SIGKILL");
+      await pass(10);
+      await report(); // by the other one
+      const ended = ["--ended", new Date(Date.now() - 12 * 60_000).toISOString()];
+      const refused = await usage("--gone", id, ...ended);
+      assertEquals(refused.code, 1);
+      assertMatch(refused.stderr, /expected a time after that, got .* run --restart first/);
+      assertEquals((await usage("--restart")).code, 0);
+      assertEquals((await usage("--gone", id, ...ended)).code, 0);
+      return [other];
+    },
+    [UNKNOWN, UNKNOWN],
+    /missing\.\n {2}The record starts at \S+\n {2}The verdict cannot be clear before 20\S+\n/,
   ],
   [
     "scaling to zero after a call",
@@ -254,7 +308,7 @@ const EVENTS: readonly Event[] = [
       return [await start()];
     },
     [UNKNOWN, UNKNOWN],
-    /missing\.\n {2}The record starts at \S+\n {2}Session \S+ has not reported since/,
+    /missing\.\n {2}The record starts at \S+\n {2}Session \S+ \(.*\) has not reported since/,
   ],
   [
     "a database's clock that was ahead",
@@ -268,7 +322,7 @@ const EVENTS: readonly Event[] = [
       assertEquals(code, UNKNOWN);
       assertMatch(
         stdout,
-        /The latest report is dated .* or run: media usage --restart\n/,
+        /The latest report is dated .* If it is right now, run: media usage --restart\n/,
       );
       assertEquals((await usage("--restart")).code, 0);
       return [server];
@@ -289,19 +343,24 @@ const EVENTS: readonly Event[] = [
       return [];
     },
     [UNKNOWN, UNKNOWN],
-    /Until \S+, session \S+ did not count \/video\/:token/,
+    /Until \S+, session \S+ \(.*\) did not count \/video\/:token/,
   ],
 ];
 
-/** The scenes that concern the engine: what a restore does under a running server, and a crash. */
+/** The scenes that concern the engine: a restore under a running server, a crash, and words. */
 const OF_ENGINE = [
-  "a backup restored, which lacks a call",
-  "a power cut after a rare client's call",
+  /^a backup restored, which lacks a call$/,
+  /^a power cut after a rare client's call$/,
+  /operator's word$/,
+  /cut off/,
+  /ended/,
 ];
 
 for (const [engine, open] of Object.entries({ SQLite: onSqlite, PostgreSQL: onPostgres })) {
   const needs = engine === "SQLite" ? [program("python3")] : [...POSTGRES, ...dumps];
-  const scenes = EVENTS.filter(([what]) => engine === "SQLite" || OF_ENGINE.includes(what));
+  const scenes = EVENTS.filter(([what]) =>
+    engine === "SQLite" || OF_ENGINE.some((each) => each.test(what))
+  );
   needing("processes", ...needs)(
     `the gate on ${engine} is clear only where every call is on record, or by the operator's word`,
     () => sideBySide(scenes, (event) => inFolder((folder) => play(event, open, folder))),
@@ -350,9 +409,8 @@ async function play(
       return server;
     },
     async pass(minutes) {
-      await place.execute(
-        `UPDATE media_head_session SET ${back("began", minutes)}, ${back("reported", minutes)}`,
-      );
+      const times = ["began", "reported", "clock"].map((column) => back(column, minutes));
+      await place.execute(`UPDATE media_head_session SET ${times.join(", ")}`);
       await place.execute(`UPDATE media_head_ledger SET ${back("started", minutes)}`);
     },
     async report() {

@@ -9,7 +9,7 @@ import { judge } from "../../lib/usage/verdict.ts";
 import type { Database } from "../../lib/database/sql/database.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
 import { callerOf } from "../../lib/usage/client_names.ts";
-import { COUNT, DAY, NOON } from "../support/counted_call.ts";
+import { COUNT, DAY, NOON, PROCESS } from "../support/counted_call.ts";
 import { ledgerAt } from "../support/ledger_at.ts";
 import { addRows, begin } from "../support/ledger_rows.ts";
 import { NAMED_USER_AGENTS } from "../support/user_agents.ts";
@@ -140,12 +140,44 @@ export function testLedger(
     assertEquals(verdict, "unknown");
   });
 
+  test("add() records the machine's clock with a report, and forgets a restart", async ({ ledger, clock }) => {
+    const [session, open] = [await begin(ledger, "a"), await begin(ledger, "b")];
+    const gone = await begin(ledger, "c");
+    const stopped = await begin(ledger, "d");
+    await ledger.end(["c"], NOON + 2);
+    await ledger.add({ counts: [], at: NOON, isStopped: true }, stopped);
+    clock.now += 5;
+    const here = NOON + DAY; // the machine's clock is a day ahead
+    const report = async (sequence: number, reported?: number) => {
+      const part = { counts: [], at: NOON, reported, clock: here };
+      await ledger.add(reported === undefined ? { counts: [], at: NOON } : part, {
+        ...session,
+        sequence,
+      });
+      const { clock, restarted } = await ledger.session("a") ?? {};
+      return [clock, restarted];
+    };
+    assertEquals(await report(0), [NOON, undefined], "no report");
+    assertEquals(await report(1, NOON + 6), [NOON, undefined], "past the ledger's time");
+    assertEquals(await report(2, NOON + 5), [here, undefined]);
+    const [restarted, operator] = [await ledger.restart(NOON + 9), NOON + 9];
+    const known = (await ledger.sessions()).map((each) => [each.id, each.clock, each.restarted]);
+    assertEquals(known, [
+      ["a", operator, restarted],
+      [open.id, operator, restarted],
+      [gone.id, operator, restarted],
+      [stopped.id, NOON, undefined],
+    ]);
+    assertEquals(await report(3), [operator, restarted], "no report");
+    assertEquals(await report(4, NOON + 5), [here, undefined]);
+  });
+
   test("add() records nothing where a restart has set the report back", async ({ ledger, clock }) => {
     const session = await begin(ledger);
     clock.now -= DAY;
     const part = { counts: [CALLS], at: NOON, reported: NOON };
     assertEquals(await ledger.add(part, session), true);
-    await ledger.restart();
+    await ledger.restart(NOON);
     assertEquals(await ledger.add(part, { ...session, sequence: 1 }), false);
     assertEquals((await ledger.session(session.id))?.sequence, 1);
   });
@@ -194,7 +226,7 @@ export function testLedger(
     const [own, other] = [await begin(ledger, "a"), await begin(ledger, "b")];
     clock.now += DAY;
     const lapse = (lapsed: Session) =>
-      ledger.begin({ id: crypto.randomUUID(), policies: {}, sequence: 1 }, { lapsed });
+      ledger.begin({ ...own, id: crypto.randomUUID(), sequence: 1 }, { lapsed });
     assertEquals(await lapse({ ...own, sequence: 1 }), undefined);
     assertEquals(await lapse({ ...own, id: "missing" }), undefined);
     assertEquals(await ledger.sessions(), [own, other]);
@@ -225,6 +257,7 @@ export function testLedger(
     const recorder = new Recorder({
       ledger,
       policies: routes,
+      process: PROCESS,
       retainDays: 30,
       clock: () => clock.now,
       lifetime: () => 0,
@@ -236,12 +269,9 @@ export function testLedger(
     clock.now += 60 * MINUTE; // it is cut off, answers calls to the other route, and sleeps
     ledger.add = () => Promise.reject(new StorageError("sqlite", "down")); // it is killed
     await recorder.stop();
-    await ledger.end([recorder.session]);
-    const ends = (await ledger.sessions()).map(({ id, ended }) => [id, ended]);
-    assertEquals(
-      ends.slice(1).toSorted(),
-      [[first, "lapsed"], [recorder.session, "gone"]].toSorted(),
-    );
+    await ledger.end([recorder.session], clock.now);
+    const endOf = async (id: string) => (await ledger.session(id))?.ended;
+    assertEquals([await endOf(first), await endOf(recorder.session)], ["lapsed", "gone"]);
     const sessions = (await ledger.sessions()).map((each) =>
       each.id === covering.id
         ? { ...each, policies: { ...routes, [other]: POLICY }, reported: clock.now + 1 }
@@ -265,13 +295,17 @@ export function testLedger(
     assertEquals(await ledger.sessions(), [{ ...lapsed, ended: "lapsed" }, again]);
   });
 
-  test("end() ends open sessions at their last report", async ({ ledger, clock }) => {
+  test("end() ends open sessions as gone, by a time", async ({ ledger, clock }) => {
     const silent = await begin(ledger, "a");
     const lapsed = await begin(ledger, "b");
     const open = await begin(ledger, "c", { lapsed });
     clock.now += DAY;
-    await ledger.end(["a", "b", "missing"]);
-    const ended = [{ ...silent, ended: "gone" }, { ...lapsed, ended: "lapsed" }] as const;
+    await ledger.end(["a", "b", "missing"], NOON + 5);
+    await ledger.end(["a"], NOON + 7); // too late
+    const ended = [{ ...silent, ended: "gone", endedBy: NOON + 5 }, {
+      ...lapsed,
+      ended: "lapsed",
+    }] as const;
     assertEquals(await ledger.sessions(), [...ended, open]);
   });
 
@@ -284,10 +318,11 @@ export function testLedger(
     const merged = [-DAY, 0, DAY, 2 * DAY].map((past) => ({ ...ROW, last: NOON + past }));
     await addRows(ledger, [...merged, later, today]);
     clock.now = NOON + 1;
-    assertEquals(await ledger.restart(), NOON + 1);
+    assertEquals(await ledger.restart(NOON), NOON + 1);
     assertEquals([await ledger.started(), (await ledger.time()).now], [NOON + 1, NOON + 1]);
-    assertEquals(await ledger.session("a"), before);
-    const moved = { ...after, began: NOON + 1, reported: NOON + 1 };
+    const restarted = NOON + 1;
+    assertEquals(await ledger.session("a"), { ...before, restarted });
+    const moved = { ...after, began: restarted, reported: restarted, restarted };
     assertEquals(await ledger.session("b"), moved, "still open");
     assertEquals(await rows(), [
       { ...ROW, day: "2027-01-31", last: NOON - DAY },

@@ -1,7 +1,14 @@
 /** The record that an application keeps. Its package is tested in `tests/with_packages/usage_package.ts`. */
 
 import { stub } from "@std/testing/mock";
-import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
 import process from "node:process";
 import { definePolicy } from "@media-head/lifecycle";
 import { runLifecycle } from "../../lib/lifecycle/check.ts";
@@ -71,6 +78,30 @@ test("openUsage() counts a call even if the route's clock fails", () =>
     assertEquals(seen, [["brownout", "2020-02-01T00:00:00Z", 1]]);
   }));
 
+test("openUsage() names its session and process, in the log and in the gate's words", () =>
+  inFolder(async (folder) => {
+    const database = `sqlite:${folder}/calls.sqlite`;
+    const { usage, events } = await opened(folder);
+    const { session } = usage;
+    const process = { machine: Deno.hostname(), pid: Deno.pid };
+    const [{ started, ...event } = {}, ...others] = events as Record<string, unknown>[];
+    assertEquals([event, others], [{ event: "session", session, ...process }, []]);
+    const age = Date.now() - Date.parse(String(started));
+    assert(0 <= age && age < performance.now() + 60_000, `${started} is no start of this process`);
+    const { ledger, close } = await openLedger(database, { runtime: nodeRuntime });
+    const [registered] = await ledger.sessions();
+    await close();
+    assertEquals(registered?.id, session);
+    assertEquals(registered?.process, { ...process, started: Date.parse(String(started)) });
+    const said: string[] = [];
+    using _stdout = stub(console, "error", (line) => void said.push(line));
+    const file = `${folder}/page.html`; // so that nothing is printed but that
+    assertEquals(await runUsage(["--database", database, "--html", file]), 0);
+    const name = `session ${session} (process ${Deno.pid} on ${Deno.hostname()}, started at `;
+    assertStringIncludes(String(said), `waiting for the next report of ${name}`);
+    await usage.close();
+  }));
+
 test("openUsage() counts whatever a request has, and calls the route's own onCount", () =>
   inFolder(async (folder) => {
     const { usage, rows, events } = await opened(folder, { clientField: "X-Client" });
@@ -91,7 +122,7 @@ test("openUsage() counts whatever a request has, and calls the route's own onCou
     await usage.close();
     assertEquals((await rows()).reduce((sum, { calls }) => sum + calls, 0), 5);
     assertEquals(clients, Array(5).fill("(no User-Agent)"));
-    assertEquals(events, []);
+    assertEquals(events.map(({ event }) => event), ["session"]);
   }));
 
 needing("files", "network")(
@@ -120,8 +151,9 @@ test("close() ends the record once, and later calls are a fault that is logged o
     for (let count = 0; count < 3; count++) assertEquals(await call(), "old");
     const late = "calls were answered after close(), and are not on record";
     assertEquals(usage.fault, late);
-    assertEquals(events.map(({ event, route }) => [event, route]), [["error", "/v1"]]);
-    assert(String(events[0]?.["cause"]).includes(late));
+    const [, fault, ...others] = events;
+    assertEquals([fault?.event, fault?.["route"], others], ["error", "/v1", []]);
+    assert(String(fault?.["cause"]).includes(late));
     assertEquals((await rows()).map(({ calls }) => calls), [1]);
   }));
 

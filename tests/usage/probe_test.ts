@@ -131,9 +131,15 @@ async function serve(
     using ledger = new DatabaseSync(`${subject.folder}/catalogue.sqlite-ledger`, {
       timeout: 5_000,
     });
-    ledger.exec(`INSERT INTO media_head_session (id, policies, began, reported, sequence, ended)
-      SELECT 'before', policies, began - ${3 * DAY}, began, 1, 'stopped' FROM media_head_session;
-      UPDATE media_head_ledger SET started = started - ${3 * DAY}`);
+    ledger.exec(
+      `INSERT INTO media_head_session
+         (id, policies, pid, process_started, began, reported, clock, sequence, ended)
+       SELECT 'before', policies, pid, process_started, began - ${
+        3 * DAY
+      }, began, clock, 1, 'stopped'
+       FROM media_head_session;
+       UPDATE media_head_ledger SET started = started - ${3 * DAY}`,
+    );
   }
   const run = (PUBLIC_URL: string, ...args: string[]) =>
     media(subject.folder, ["usage", ...args], { ...environment, PUBLIC_URL });

@@ -21,6 +21,7 @@ type Action =
   | "set"
   | "answerWhileFlushing"
   | "jump"
+  | "setBack"
   | "copy"
   | "restore"
   | "failover"
@@ -81,10 +82,11 @@ function randomSteps(seed: number): Step[] {
     [1, () => ["set", slot(), { clock: pick([-1, 1]) * long() }]],
     [1, () => ["answerWhileFlushing", slot()]],
     [2, () => ["jump", pick([-1, 1]) * long()]],
+    [2, () => ["setBack", pick([true, false])]],
     [2, () => ["copy"]],
     [1, () => ["restore"]],
     [1, () => ["failover", pick([[], [0], [1]])]],
-    [2, () => ["gone"]],
+    [2, () => ["gone", pick([-MINUTE + 1_000, 0, 0, MINUTE - 1_000, HOUR, 3 * DAY])]],
     [1, () => ["restart"]],
   ];
   const makers = [...usual, ...faults.filter(() => random() < 0.5)]
@@ -137,7 +139,7 @@ const SEQUENCES: [what: string, steps: Step[], verdicts: Verdict["verdict"][]][]
     ["gate", 1],
     ["crash", 0],
     ["pass", HOUR],
-    ["gone"], // it is not: it answered a call
+    ["gone"], // it answered a call
     ["gate", 1],
   ], ["unknown", "unknown"]],
   ...[0, 30_000].map((lag): typeof SEQUENCES[number] => [
@@ -212,6 +214,46 @@ const SEQUENCES: [what: string, steps: Step[], verdicts: Verdict["verdict"][]][]
     ["crash", 0],
     ["gate", 1, undefined, { atMost: 0 }],
   ], ["called"]],
+  ...[true, false].map((isGradual): typeof SEQUENCES[number] => [
+    `a server is cut off when the database's clock, an hour ahead, is set right ${
+      isGradual ? "gradually" : "at once"
+    }`,
+    [
+      ["jump", HOUR],
+      ["start", 0],
+      ["start", 1],
+      ["pass", 2 * DAY],
+      ["pass", 5_000],
+      ["setBack", isGradual],
+      ["set", 0, { link: "down" }],
+      ["call", 0],
+      ["pass", HOUR / 2],
+      ["call", 0],
+      ["crash", 0],
+      ["pass", 3 * HOUR],
+      ["gate", 1],
+      ["gone"],
+      ["gate", 1],
+    ],
+    ["unknown", "unknown"],
+  ]),
+  ["a server is cut off while its machine's clock and the database's are an hour ahead", [
+    ["jump", HOUR],
+    ["start", 0],
+    ["set", 0, { clock: HOUR }],
+    ["start", 1],
+    ["pass", 2 * DAY],
+    ["pass", 5_000],
+    ["set", 0, { link: "down" }],
+    ["call", 0],
+    ["pass", HOUR / 2],
+    ["call", 0],
+    ["crash", 0],
+    ["setBack", false],
+    ["pass", 3 * HOUR],
+    ["gone"], // refused
+    ["gate", 1],
+  ], ["unknown"]],
   ["a server that does not count a route reports only while the ledger's time stands still", [
     ["start", 0],
     ["pass", 2 * DAY],

@@ -7,13 +7,16 @@ import type { Ledger } from "../../lib/usage/ledger.ts";
 import { type FlushPart, MAX_PART_ROWS, type Session } from "../../lib/usage/records.ts";
 import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
 import { Recorder, type RecorderOptions } from "../../lib/usage/recorder.ts";
-import { COUNT, countOne, DAY, NOON } from "../support/counted_call.ts";
+import { COUNT, countOne, DAY, NOON, PROCESS } from "../support/counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "../support/ledger_at.ts";
 import { addRows, begin } from "../support/ledger_rows.ts";
 
 const ROUTE = "/audio/:token";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
+
+/** Its process, in a line of the log. */
+const PROCESS_FACTS = { ...PROCESS, started: new Date(PROCESS.started).toISOString() };
 
 /** The times of a session, relative to noon, and its end. */
 type Times = [began: number, reported: number, ended: Session["ended"]];
@@ -48,6 +51,7 @@ async function openScene() {
       const recorder = new Recorder({
         ledger,
         policies: { [ROUTE]: definePolicy({ deprecatedAt: "2027-01-01" }) },
+        process: PROCESS,
         retainDays: 30,
         clock: () => clocks.here,
         lifetime: () => clocks.lifetime,
@@ -270,7 +274,9 @@ for (const [what, at, database, lifetime, sessions] of JUMPS) {
     }
     assertEquals(await scene.sessions(), timesOf(sessions));
     assertEquals(await scene.ledger.started(), NOON);
-    assertEquals(events, []);
+    const began = sessions.slice(1).map(() => ({ event: "session", ...PROCESS_FACTS }));
+    assertEquals(events.map(({ session, ...rest }) => session ? rest : {}), began);
+    if (began.length > 0) assertEquals(events[0]?.["session"], recorder.session);
   });
 }
 
@@ -291,7 +297,7 @@ Deno.test("Recorder begins one session only, where it is not known whether it wa
   scene.pass(5_000);
   await recorder.stop();
   assertEquals(await scene.sessions(), timesOf([[0, 0, "lapsed"], [HOUR + 5_000, HOUR + 5_000]]));
-  assertEquals([await scene.calls(), events.length], [1, 1]);
+  assertEquals([await scene.calls(), ...events.map(({ event }) => event)], [1, "error", "session"]);
 });
 
 const LOST = "The ledger does not have this process's last report";
@@ -332,7 +338,7 @@ for (const [what, message, sessions, calls] of LOSSES) {
       if (what.includes("copy")) restore ??= await scene.copy();
     }
     await restore?.();
-    if (what.includes("declared gone")) await ledger.end([id]);
+    if (what.includes("declared gone")) await ledger.end([id], NOON);
     const own = await ledger.session(id);
     if (what.includes("another life") && own !== undefined) {
       await ledger.add({ counts: [], at: NOON }, own);
@@ -353,7 +359,8 @@ for (const [what, message, sessions, calls] of LOSSES) {
     assertEquals(others, timesOf(sessions));
     assertEquals(events.length, 1);
     assertStringIncludes(String(events[0]?.["message"]), message);
-    assertEquals(events[0]?.["session"], recorder.session);
+    const facts = { session: recorder.session, ...PROCESS_FACTS };
+    assertEquals(events[0], { ...events[0], event: "warning", ...facts });
     const restarted = others.at(-1)?.[0] as number;
     assertEquals(await ledger.started(), message === LOST ? NOON + restarted : NOON);
     assertEquals(await scene.calls(), calls, "no other call is lost");
@@ -381,7 +388,7 @@ for (const [isCommitted, then, sessions] of OUTCOMES) {
     failure.when = isCommitted ? "after" : "before";
     await recorder.flush();
     failure.when = undefined;
-    if (then === "gone") await scene.ledger.end([session]);
+    if (then === "gone") await scene.ledger.end([session], NOON);
     if (then === "restored") await restore();
     scene.pass(5_000);
     for (let index = 0; index < 120; index++) call(`App-${nameOf(index)}`); // the same rows
@@ -448,6 +455,8 @@ Deno.test("Recorder reports the time before it takes counts, and dates them by a
   await recorder.flush();
   assertEquals(await Array.fromAsync(scene.ledger.usage(""), ({ day }) => day), ["2027-02-02"]);
   assertEquals(await scene.sessions(), [[DAY / 2 - 5_000, DAY / 2 - 1, undefined]]);
+  const { clock } = await scene.ledger.session(recorder.session) ?? {};
+  assertEquals(clock, NOON + DAY / 2 - 1, "the machine's clock is read before that time");
   await recorder.stop();
 });
 

@@ -9,6 +9,7 @@ import { stub } from "@std/testing/mock";
 import { RefusedError } from "../../lib/input/refused_error.ts";
 import type { Session } from "../../lib/usage/records.ts";
 import { usageJson } from "../../lib/usage/json.ts";
+import { PROCESS } from "../support/counted_call.ts";
 import { waitForReports } from "../../lib/usage/report.ts";
 import { gateText, usageText } from "../../lib/usage/text.ts";
 import { phasesText } from "../../lib/usage/sentences.ts";
@@ -139,11 +140,11 @@ Deno.test("the report takes the dates from the record, and lists others beside t
     running(1000, { id: "b", policies: { ...POLICIES, "/video/:token": other } }),
     running(900),
     session(800, 700, { id: "c", policies: { "/audio/:token": other }, ended: "stopped" }),
-    session(700, 600, { id: "d", policies: { "/audio/:token": other }, ended: "gone" }),
+    session(700, 600, { id: "d", policies: { "/audio/:token": other }, ended: "stopped" }),
   ];
   assertEquals(gateText(await report([], servers)).split("\n").slice(1), [
     "/video/:token announces deprecation 2027-01-01T00:00:00Z, sunset 2027-06-17T00:00:00Z, brownout " +
-    "2027-06-10T09:00:00Z/2027-06-10T17:00:00Z; but session b: " +
+    "2027-06-10T09:00:00Z/2027-06-10T17:00:00Z; but session b (process 4711 on web-1, started at 2027-01-31T12:00:00Z): " +
     "deprecation 2027-01-01T00:00:00Z, no sunset",
     COVERED,
   ]);
@@ -197,20 +198,30 @@ Deno.test("requests of probes are no calls, and have a line of their own", async
 });
 
 Deno.test("a clear verdict says on whose word it rests", async () => {
-  const gone = { ended: "gone" } as const;
+  const gone = { ended: "gone", endedBy: NOW - 50 * HOUR } as const;
   const cut = session(1000, 50, gone);
-  const before = session(1000, 900, { id: "c", ...gone });
-  const text = gateText(await report([], [cut, before, running(50, { id: "b" })]));
-  assertMatch(text, /^Clear, on your word that 1 dead server took no more calls: no calls to /);
-  assertMatch(
-    text,
-    /\nDeclared gone: session a, last report at 2027-06-13T10:00:00Z\. Up to about/,
-  );
-  assert(!text.includes("session c"));
+  const before = session(1000, 900, { id: "c", ...gone, endedBy: NOW - 800 * HOUR });
+  const named = await report([], [cut, before, running(50, { id: "b" })]);
+  const text = gateText(named);
+  assertMatch(text, /^Clear, on your word of when 2 dead servers had ended: no calls to /);
+  const process = "(process 4711 on web-1, started at 2027-01-31T12:00:00Z)";
+  const lines = [
+    `Declared gone: session a ${process}, ended by 2027-06-13T10:00:00Z, last report at ` +
+    "2027-06-13T10:00:00Z. Calls within a minute of that report may be missing",
+    `Declared gone: session c ${process}, ended by 2027-05-13T04:00:00Z, last report at ` +
+    "2027-05-09T00:00:00Z",
+  ];
+  assertEquals(text.split("\n").filter((line) => line.startsWith("Declared gone")), lines);
+  assertEquals(JSON.parse(usageJson(named)).trusted.gone[1], {
+    id: "c",
+    process: { ...PROCESS, started: "2027-01-31T12:00:00.000Z" },
+    reported: "2027-05-09T00:00:00.000Z",
+    endedBy: "2027-05-13T04:00:00.000Z",
+  });
   const sessions = [cut, session(49, 30, stopped), running(28, { id: "d" })];
   const both = gateText(await report([], sessions, { trustStops: true }));
   assertMatch(both, /^Clear, on your word that during 2 stops \(3 h 0 min\) nothing else served,/);
-  assertMatch(both, / wrong, and that 1 dead server took no more calls: no calls/);
+  assertMatch(both, / wrong, and of when 1 dead server had ended: no calls/);
   assertStringIncludes(
     both,
     "\nTrusted: 2027-06-13T10:00:00Z to 2027-06-13T11:00:00Z (1 h 0 min) without a server\n" +
@@ -235,18 +246,22 @@ Deno.test("an unknown verdict says what would help, and when it can be clear", a
   const old = [session(1000, 150, stopped), running(149)]; // it ends on 9 June, 07:00
   const silent = session(9, 8, { id: "s" });
   const trust = "With `--trust-stops`, if that is true, this would be clear.";
+  const within = "if that is true, and TIME is within a minute of its last report";
   const rows: [what: string, sessions: Session[], lines: string[], usageDays?: number][] = [
-    ["a stop of yesterday", stop, [trust, "The verdict cannot be clear before 2027-06-22."]],
+    ["a stop of yesterday", stop, [
+      trust,
+      "The verdict cannot be clear before 2027-06-22.",
+    ]],
     ["an older stop", old, [
       trust,
       "The verdict cannot be clear before 2027-06-17.",
     ]],
     ["never counted", [], []],
     ["a silent server", [...stop, silent], [
-      "With `--gone s --trust-stops`, if that is true, this would be clear.",
+      `With \`--gone s --ended TIME --trust-stops\`, ${within}, this would be clear.`,
     ]],
     ["a silent server, and an end in the period", [running(29), silent], [
-      "With `--gone s`, if that is true, this could be clear from 2027-06-22.",
+      `With \`--gone s --ended TIME\`, ${within}, this could be clear from 2027-06-22.`,
     ]],
     ["days deleted before they are asked for", stop, [trust], 6],
     ["a stop on the first day of the record", [session(3, 2, stopped), running(1)], [
@@ -357,7 +372,7 @@ Deno.test("waitForReports() waits for two flushes, once the database's clock has
         ),
     };
     const awaited: string[] = [];
-    await waitForReports(ledger, asked, (ids) => awaited.push(...ids));
+    await waitForReports(ledger, asked, (awaits) => awaited.push(...awaits.map(({ id }) => id)));
     assertEquals([passed, awaited], [waits, waits > 0 ? ["b"] : []], what);
   }
 });

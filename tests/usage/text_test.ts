@@ -1,8 +1,10 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { gateText, usageText } from "../../lib/usage/text.ts";
+import { PROCESS } from "../support/counted_call.ts";
 import {
   ALWAYS,
   HOUR,
+  NOW,
   POLICY,
   report,
   row,
@@ -64,10 +66,14 @@ Deno.test("gateText() lists up to 25 remaining clients, or up to 25 gaps", async
     gateText(await report([], [running(1000), session(2, 1, { id: "b" })], { days: 2 })),
     [
       "Unknown: no calls to /audio/:token and /video/:token counted since 2027-06-13 (2 whole days and today, UTC), but some may be missing.",
-      "  Session b has not reported since 2027-06-15T11:00:00Z",
-      "  A silent server may still be answering calls: check its log. If its process no longer runs, and" +
-      " answered nothing after its last report, or after a later --restart, run: media usage --gone b",
-      "  With `--gone b`, if that is true, this would be clear.",
+      "  Session b (process 4711 on web-1, started at 2027-01-31T12:00:00Z) has not reported since" +
+      " 2027-06-15T11:00:00Z",
+      "  A silent server may still be answering calls. Once its process has ended, run: media usage --gone" +
+      " b --ended TIME",
+      "  TIME is a time by which it had certainly ended, e.g. 2027-06-30T09:00:00Z, as its supervisor's" +
+      " log has it, or now if nobody knows better",
+      "  With `--gone b --ended TIME`, if that is true, and TIME is within a minute of its last report," +
+      " this would be clear.",
       "The verdict covers the calls that reached the servers. A cache in front may hide others: set" +
       " PUBLIC_URL, and the gate checks for one.",
     ].join("\n"),
@@ -75,12 +81,23 @@ Deno.test("gateText() lists up to 25 remaining clients, or up to 25 gaps", async
   const other = running(9, { id: "b", policies: { "/audio/:token": POLICY } });
   assertMatch(
     gateText(await report([], [running(1000), other])),
-    /Session b does not count \/video\/:token: deprecate it on every server, or delete it/,
+    /Session b \(process 4711 on web-1, started at \S+\) does not count \/video\/:token: deprecate it on every server, or delete it/,
   );
   const ahead = gateText(await report([], ALWAYS, { lag: 3 * 24 * HOUR }));
   assertMatch(
     ahead,
     /\n {2}The latest report is dated 2027-06-15T12:00:05Z: the database's clock was ahead/,
   );
-  assertMatch(ahead, /wait until that time, or run: media usage --restart\n/);
+  assertMatch(ahead, /is behind now\. If it is right now, run: media usage --restart\n/);
+  assert(!ahead.includes("wait until"));
+  const late = session(100, 40, { id: "b", ended: "gone", endedBy: NOW - 30 * HOUR });
+  assertMatch(
+    gateText(await report([], [running(1000), late], { days: 2 })),
+    /\n {2}Until 2027-06-14T06:00:00Z, session b \(.*\) may have answered calls: it last reported at 2027-06-13T20:00:00Z, and had ended by 2027-06-14T06:00:00Z\n {2}The verdict cannot be clear before 2027-06-17\.\n/,
+  );
+  const unnamed = running(9, { process: { ...PROCESS, machine: undefined }, policies: {} });
+  assertMatch(
+    gateText(await report([], [running(1000), unnamed])),
+    /Session a \(process 4711, started at /,
+  );
 });

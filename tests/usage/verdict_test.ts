@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
 import type { Doubt, Remedy } from "../../lib/usage/verdict.ts";
 import type { Session, UsageRow } from "../../lib/usage/records.ts";
+import { PROCESS } from "../support/counted_call.ts";
 import {
   ALWAYS,
   HOUR,
@@ -28,6 +29,15 @@ const described = (doubts: readonly Doubt[]) =>
 const TRUSTING = { trustStops: true } as const;
 const AUDIO = { "/audio/:token": POLICY };
 const [stopped, gone] = [{ id: "b", ended: "stopped" }, { ended: "gone" }] as const;
+const hoursBefore = (hours: number) => NOW - Math.round(hours * HOUR);
+/** A session of which the operator has said when its process had ended. */
+const ended = (reportedHoursAgo: number, endedHoursAgo: number, more: Partial<Session> = {}) =>
+  session(100, reportedHoursAgo, {
+    id: "b",
+    ...gone,
+    endedBy: hoursBefore(endedHoursAgo),
+    ...more,
+  });
 const lapsed = { ended: "lapsed" } as const;
 const b = { id: "b" } as const;
 
@@ -53,6 +63,54 @@ Deno.test("the gate is never clear when the record is incomplete, and says why",
     ["stopped", [session(100, 1, stopped)], ["stop 1 to 0"]],
     ["fell silent", [session(100, 1)], ["silent a 0"]],
     ["marked gone", [session(100, 1, gone)], ["stop 1 to 0"]],
+    ["ended within a minute", [running(100), ended(50, 50 - 1 / 61)], "clear"],
+    ["ended a minute later", [running(100), ended(50, 50 - 1 / 60)], ["cut off b 49.98"]],
+    ["ended later, before the period", [running(100), ended(90, 61)], "clear"],
+    ["ended later, in it", [running(100), ended(90, 59)], ["cut off b 59"]],
+    [
+      "ended later, by the machine's clock: the ledger's time was ahead",
+      [running(100), ended(50, 50.5, { clock: hoursBefore(51) })],
+      ["cut off b 49.5"],
+    ],
+    [
+      "ended later, by the ledger's time: the machine's clock was ahead",
+      [running(100), ended(50, 49, { clock: hoursBefore(49) })],
+      ["cut off b 49"],
+    ],
+    [
+      "ended later, by two clocks",
+      [running(100), ended(50, 49, { clock: hoursBefore(52) })],
+      ["cut off b 47"],
+    ],
+    ["ended later, if stops are trusted", [ended(50, 40), running(39)], ["cut off b 40"], TRUSTING],
+    ["ended later, and just before the next start", [ended(90, 70), running(70 - 1 / 61)], "clear"],
+    ["ended later, and long before the next start", [ended(90, 70), running(50)], [
+      "stop 70 to 50",
+    ]],
+    [
+      "ended before the record was started again",
+      [running(100), ended(90, 51, { clock: hoursBefore(50), restarted: hoursBefore(50) })],
+      ["started 50"],
+      { started: hoursBefore(50) },
+    ],
+    [
+      "ended after the record was started again",
+      [running(100), ended(90, 49.99, { clock: hoursBefore(50), restarted: hoursBefore(50) })],
+      ["started 50", "cut off b 49.99"],
+      { started: hoursBefore(50) },
+    ],
+    [
+      "ended later, and did not count a route",
+      [running(100), ended(90, 40, { policies: AUDIO })],
+      ["not counted b 40"],
+      { routes: ["/video/:token"] },
+    ],
+    [
+      "ended later, and only registered without a route",
+      [running(100), ended(50, 40, { sequence: 0, policies: AUDIO })],
+      ["not counted b 40"],
+      { routes: ["/video/:token"] },
+    ],
     ["a stop", [session(100, 30, stopped), running(29)], ["stop 30 to 29"]],
     ["two", [session(100, 50, stopped), session(47, 30, stopped), running(29)], [
       "stop 50 to 47",
@@ -194,7 +252,8 @@ Deno.test("an unknown verdict says which words would help, and what they would l
   for (const [what, sessions, gone, trustStops, left] of rows) {
     const { verdict } = await report([], sessions, { days: 2 });
     const remedy: Remedy | undefined = verdict.verdict === "unknown" ? verdict.remedy : undefined;
-    assertEquals([remedy?.gone, remedy?.trustStops], [gone, trustStops], what);
+    assertEquals(remedy?.gone, gone.map((id) => ({ id, process: PROCESS })), what);
+    assertEquals(remedy?.trustStops, trustStops, what);
     assertEquals(described(remedy?.left ?? []), left, what);
   }
 });

@@ -40,9 +40,8 @@ interface TestRecord extends AsyncDisposable {
   age(): Promise<unknown>;
 }
 
-const AGED = `UPDATE media_head_session SET began = began - ${40 * DAY_MS}, reported = reported - ${
-  40 * DAY_MS
-};
+const AGED = `UPDATE media_head_session SET began = began - ${40 * DAY_MS},
+    reported = reported - ${40 * DAY_MS}, clock = clock - ${40 * DAY_MS};
   UPDATE media_head_ledger SET started = started - ${40 * DAY_MS}`;
 
 function sqliteRecord(name: string): TestRecord {
@@ -147,9 +146,11 @@ for (const [name, runtime, isModule, open] of SCENES) {
       await record.age();
       const unknown = await usage("--gate", "30");
       assertEquals(unknown.code, 3, unknown.errors);
-      const [, typed = "", id = ""] = /run: (.*) --gone ([\da-f-]{36})$/m.exec(unknown.text) ?? [];
+      const [, typed = "", id = ""] =
+        /run: (.*) --gone ([\da-f-]{36}) --ended TIME$/m.exec(unknown.text) ?? [];
       assertEquals(typed, `npx --no lifecycle usage --database "${shown}"`, unknown.text);
-      assertEquals((await usage("--gone", id)).code, 0);
+      const [, reported = ""] = /has not reported since (\S+)/.exec(unknown.text) ?? [];
+      assertEquals((await usage("--gone", id, "--ended", reported)).code, 0);
       const clear = await usage("--gate", "30", "--trust-stops");
       assertEquals(clear.code, 0, clear.text);
       assertMatch(clear.text, /^Clear, on your word that during \d stops? /);

@@ -1,7 +1,7 @@
 /** Parsing records to import, with the members that `media export` prints. */
 
 import { z } from "zod";
-import { parseInstant } from "../../lifecycle/instant.ts";
+import { parseInstant } from "../../http/timestamp.ts";
 import { type Kind, MAX_LOCATION, MAX_STATED } from "../../storage/item.ts";
 import { parseToken } from "../../storage/token.ts";
 import { parseLanguageTag } from "../language_tag.ts";

@@ -61,7 +61,10 @@ const ITEMS: Row[] = [
 ].map(([what, record, isSound]) => [what, "item", record, isSound] as Row);
 
 const USAGE = { ...COUNT, day: "2027-02-01", client: "curl", calls: 3, last: 5 };
-const SESSION = { id: "a", policies: "{}", began: 5, reported: 9, sequence: 0 };
+const SESSION = {
+  ...{ id: "a", policies: "{}", pid: 1, process_started: 4 },
+  ...{ began: 5, reported: 9, clock: 8, sequence: 0 },
+};
 
 const LEDGER_ROWS: Row[] = [
   ["a row", "usage", USAGE, true],
@@ -76,7 +79,14 @@ const LEDGER_ROWS: Row[] = [
   ["half a call", "usage", { ...USAGE, calls: 1.5 }, false],
   ["a row without its last instant", "usage", { ...USAGE, last: null }, false],
   ["a session", "session", SESSION, true],
-  ["a session that was declared gone", "session", { ...SESSION, ended: "gone" }, true],
+  ["a session that was declared gone", "session", {
+    ...SESSION,
+    ended: "gone",
+    ended_by: 9,
+  }, true],
+  ["a session that ended at no time", "session", { ...SESSION, ended_by: 1e17 }, false],
+  ["a session without a process", "session", { ...SESSION, pid: null }, false],
+  ["a session without its machine's clock", "session", { ...SESSION, clock: null }, false],
   ["a session that ended otherwise", "session", { ...SESSION, ended: "bored" }, false],
   ["a session of nobody", "session", { ...SESSION, id: "" }, false],
   ["a session with half a policy", "session", { ...SESSION, policies: "{" }, false],
