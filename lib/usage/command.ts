@@ -194,6 +194,7 @@ async function runCommand(
     now: time.now,
     sessions,
     probe: await finishProbe?.(),
+    canProbe: record.probe !== undefined,
     usageDays,
     program,
   });

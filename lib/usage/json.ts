@@ -19,7 +19,7 @@ const INSTANTS = new Set([
 ]);
 
 /** Formats the whole report. The members of the verdict are members of the report. */
-export function usageJson({ program: _, ...report }: UsageReport): string {
+export function usageJson({ program: _, canProbe: __, ...report }: UsageReport): string {
   return JSON.stringify({ ...report, ...report.verdict }, replace);
 }
 

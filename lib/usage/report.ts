@@ -99,6 +99,8 @@ export interface UsageReportOptions {
   /** Whether the operator vouches for all stops. */
   readonly trustStops?: boolean | undefined;
   readonly probe?: ProbeResult | undefined;
+  /** Whether the gate would probe. */
+  readonly canProbe?: boolean | undefined;
   readonly program: ProgramNames;
   /** The number of whole days that servers retain, if known. */
   readonly usageDays?: number | undefined;
@@ -109,8 +111,11 @@ export interface UsageReportOptions {
 }
 
 /** The report of a period: whole UTC days, and today so far. */
-export interface UsageReport
-  extends Pick<UsageReportOptions, "days" | "client" | "now" | "usageDays" | "probe" | "program"> {
+export interface UsageReport extends
+  Pick<
+    UsageReportOptions,
+    "days" | "client" | "now" | "usageDays" | "probe" | "canProbe" | "program"
+  > {
   /** The policy of each route, from the last session that announced one. */
   readonly policies: RoutePolicies;
   /** A line for each route for which running servers announce other dates. */
@@ -173,7 +178,7 @@ export async function reportUsage(
   ledger: Pick<Ledger, "usage" | "hasClient" | "started" | "time">,
   options: UsageReportOptions,
 ): Promise<UsageReport> {
-  const { days, client, now, usageDays, sessions, probe, program } = options;
+  const { days, client, now, usageDays, sessions, probe, canProbe, program } = options;
   const { ignore = [], atMost = 0, trustStops = false } = options;
   const period = Array.from({ length: days + 1 }, (_, ago) => dayOf(now - (days - ago) * DAY_MS));
   const from = period[0] as string;
@@ -221,6 +226,7 @@ export async function reportUsage(
     ignored,
     atMost,
     probe,
+    canProbe,
     probes: sums.probes,
     verdict,
     routes: sums.routes.map(({ route, days, otherRequests }) => {

@@ -10,6 +10,7 @@ import {
 } from "./report.ts";
 import { DAY_MS } from "./day.ts";
 import { formatInstant } from "../http/timestamp.ts";
+import type { Interval } from "../lifecycle/instant.ts";
 import { PHASES, type Policy } from "../lifecycle/policy.ts";
 import { MINUTE_MS } from "./records.ts";
 import { sessionText } from "./session_name.ts";
@@ -68,11 +69,10 @@ export function verdictText(report: UsageReport): string {
 function trustText({ verdict }: UsageReport): string {
   if (verdict.verdict !== "clear") return "";
   const { stops, gone } = verdict.trusted;
-  const length = durationText(stops.reduce((sum, { start, end }) => sum + end - start, 0));
   const words: string[] = [];
   if (stops.length > 0) {
     words.push(
-      `that during ${plural(stops.length, "stop")} (${length}) nothing else served, ` +
+      `that during ${plural(stops.length, "stop")} (${totalText(stops)}) nothing else served, ` +
         "nothing was restored and no clock was wrong",
     );
   }
@@ -96,23 +96,32 @@ export function basisLines(report: UsageReport): string[] {
 function trustLines({ verdict, from }: UsageReport): string[] {
   if (verdict.verdict !== "clear") return [];
   const { stops, gone } = verdict.trusted;
-  const lines = stops.map(({ start, end }) =>
+  const [moreStops, moreGone] = [stops.slice(MAX_LISTED), gone.slice(MAX_LISTED)];
+  const lines = stops.slice(0, MAX_LISTED).map(({ start, end }) =>
     `Trusted: ${intervalText(start, end)} without a server`
   );
-  for (const { reported, endedBy = reported, ...session } of gone) {
+  if (moreStops.length > 0) {
+    lines.push(
+      `Trusted: ${plural(moreStops.length, "more stop")} (${totalText(moreStops)} in all)`,
+    );
+  }
+  for (const { reported, endedBy = reported, ...session } of gone.slice(0, MAX_LISTED)) {
     const times = `ended by ${formatInstant(endedBy)}, last report at ${formatInstant(reported)}`;
     const isInPeriod = reported + MINUTE_MS > Date.parse(from);
     const loss = isInPeriod ? ". Calls within a minute of that report may be missing" : "";
     lines.push(`Declared gone: ${sessionText(session)}, ${times}${loss}`);
   }
+  if (moreGone.length > 0) lines.push(`Declared gone: ${plural(moreGone.length, "more session")}`);
   return lines;
 }
 
 /** Says which calls a verdict covers, and whether a probe found a cache. */
-function coverageText({ probe, program }: UsageReport): string {
+function coverageText({ probe, canProbe, program }: UsageReport): string {
   const covered = "The verdict covers the calls that reached the servers. ";
   if (probe === undefined) {
-    const remedy = `${program.howToProbe}, and the gate checks for one.`;
+    const remedy = canProbe
+      ? "the gate (--gate DAYS) checks for one."
+      : `${program.howToProbe}, and the gate checks for one.`;
     return `${covered}A cache in front may hide others: ${remedy}`;
   }
   const { url, probed, hidden } = probe;
@@ -209,8 +218,12 @@ export function doubtLines(report: UsageReport): string[] {
     const result = left.length + hidden.length === 0 ? "would be clear" : rest;
     const time = gone.length > 0 ? ", and TIME is within a minute of its last report" : "";
     lines.push(`With \`${words.join(" ")}\`, if that is true${time}, this ${result}.`);
+    if (recovery !== undefined) {
+      lines.push(`Without it, the verdict cannot be clear before ${recovery}.`);
+    }
+  } else if (recovery !== undefined) {
+    lines.push(`The verdict cannot be clear before ${recovery}.`);
   }
-  if (recovery !== undefined) lines.push(`The verdict cannot be clear before ${recovery}.`);
   return lines;
 }
 
@@ -250,6 +263,11 @@ export function capitalized(text: string): string {
 /** Formats an interval with its length, e.g. "2027-06-10T09:00:00Z to … (10 min)". */
 function intervalText(start: number, end: number): string {
   return `${formatInstant(start)} to ${formatInstant(end)} (${durationText(end - start)})`;
+}
+
+/** Formats how long stops took together, e.g. "3 h 10 min". */
+function totalText(stops: readonly Interval[]): string {
+  return durationText(stops.reduce((sum, { start, end }) => sum + end - start, 0));
 }
 
 export function sunsetText({ sunsetAt }: Partial<Policy> = {}): string {

@@ -195,6 +195,10 @@ test("media usage reports one period as text, JSON and a page", async () => {
   const { code, stdout, stderr } = await usage("--days", "3");
   assertEquals([code, stderr], [0, ""]);
   assertMatch(stdout, /\/audio\/:token: 24 calls\. Sunset: no date set\.\n {2}20/);
+  assertMatch(stdout, /may hide others: set PUBLIC_URL, and the gate checks for one\.\n$/);
+  const PUBLIC_URL = "https://media.example.com";
+  const probing = await mediaHere(subject.folder, ["usage"], { PUBLIC_URL });
+  assertMatch(probing.stdout, /may hide others: the gate \(--gate DAYS\) checks for one\.\n$/);
   const json = JSON.parse((await usage("--days", "3", "--json")).stdout);
   assertEquals([json.routes[0].calls, json.from], [24, rows[1]?.day]);
   assertEquals(json.completeSince, new Date(began).toISOString());

@@ -101,3 +101,37 @@ Deno.test("gateText() lists up to 25 remaining clients, or up to 25 gaps", async
     /Session a \(process 4711, started at /,
   );
 });
+
+Deno.test("a clear verdict lists up to 25 trusted stops, and the sum of the others", async () => {
+  const restarts = Array.from({ length: 207 }, (_, index) => {
+    const from = 420 - index * 2; // an hour on, an hour off
+    return session(from, from - 1, { id: String(index), ended: "stopped" });
+  });
+  const sessions = [session(1_000, 420, { ended: "stopped" }), ...restarts, running(420 - 207 * 2)];
+  const text = gateText(await report([], sessions, { days: 18, trustStops: true }));
+  const trusted = text.split("\n").filter((line) => line.startsWith("Trusted: "));
+  assertEquals(trusted.length, 26);
+  assertEquals(trusted.at(-1), "Trusted: 182 more stops (182 h 0 min in all)");
+  assertMatch(text, /^Clear, on your word that during 207 stops \(207 h 0 min\) nothing else/);
+
+  const dead = Array.from({ length: 27 }, (_, index) => {
+    return session(1_000, 900, { id: String(index), ended: "gone", endedBy: NOW - 899 * HOUR });
+  });
+  const gone = gateText(await report([], [running(1_000), ...dead]));
+  assertEquals(gone.match(/^Declared gone: session /gm)?.length, 25);
+  assertMatch(gone, /\nDeclared gone: 2 more sessions\n/);
+});
+
+Deno.test("the report says how a cache in front can be found, if nothing was probed", async () => {
+  const covered = "A cache in front may hide others: ";
+  assert(
+    usageText(await report([], ALWAYS, { canProbe: true })).endsWith(
+      `${covered}the gate (--gate DAYS) checks for one.`,
+    ),
+  );
+  assert(
+    usageText(await report([], ALWAYS, { canProbe: false })).endsWith(
+      `${covered}set PUBLIC_URL, and the gate checks for one.`,
+    ),
+  );
+});
