@@ -13,7 +13,7 @@ import { VERSION } from "../server/version.ts";
 import { OwnerError } from "../storage/content/folder/owner.ts";
 import { StorageError } from "../storage/errors.ts";
 import { messageOf } from "../input/printable.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError, WrongUsageError } from "../input/refused_error.ts";
 import { shellWord } from "../input/shell_word.ts";
 import { print, printError, type Program } from "./command.ts";
 import { ExitError } from "../usage/command.ts";
@@ -89,6 +89,6 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     const onlyPrints = help !== "" || PRINTING_COMMANDS.includes(args[0] ?? "");
     if (error.cause instanceof Deno.errors.BrokenPipe && onlyPrints) return 0;
     printError(`media: ${messageOf(error)}`);
-    return 1;
+    return error instanceof WrongUsageError ? 2 : 1;
   }
 }

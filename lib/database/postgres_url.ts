@@ -18,7 +18,8 @@ const OTHERS = ["sslcrl"];
 
 /** Parses a URL. Its host may be left out, even after a user, if `host` names a socket. */
 export function parsePostgresUrl(text: string): URL | null {
-  return URL.parse(text) ?? URL.parse(text.replace("@/", "@localhost/"));
+  const valid = [text, text.replace("@/", "@localhost/")].find((form) => URL.canParse(form));
+  return valid === undefined ? null : new URL(valid);
 }
 
 /** Returns the path of the socket that a URL names, if it names one. */

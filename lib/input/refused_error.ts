@@ -2,3 +2,8 @@
 export class RefusedError extends Error {
   override readonly name: string = "RefusedError";
 }
+
+/** Thrown when a command line or setting is wrong. The message says how. */
+export class WrongUsageError extends RefusedError {
+  override readonly name: string = "WrongUsageError";
+}

@@ -6,6 +6,8 @@ import { OTHER } from "../http/user_agent.ts";
 import { formatInstant, parseInstant } from "../http/timestamp.ts";
 import { argument, numberArgument } from "../input/arguments.ts";
 import { messageOf } from "../input/printable.ts";
+import { RefusedError, WrongUsageError } from "../input/refused_error.ts";
+import { describeError } from "../log/log.ts";
 import { declareGone } from "./declarations.ts";
 import { usageJson } from "./json.ts";
 import type { Ledger } from "./ledger.ts";
@@ -144,8 +146,10 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
       try {
         await host.withRecord(options, (record) => runCommand(record, options, host));
       } catch (error) {
-        if (options.gate === undefined || !(error instanceof StorageError)) throw error;
-        host.printError(messageOf(error));
+        const isUsual = error instanceof ExitError || error instanceof WrongUsageError;
+        if (options.gate === undefined || isUsual) throw error;
+        const isExpected = error instanceof RefusedError || error instanceof StorageError;
+        host.printError(isExpected ? messageOf(error) : describeError(error));
         throw new ExitError(STATUS.unknown);
       }
     });

@@ -1,10 +1,10 @@
 /** Opens a ledger in its own database. Each driver is loaded only where it is used. */
 
 import type { OpenOptions } from "../database/open_options.ts";
-import { faultIn } from "../database/postgres_url.ts";
+import { faultIn, parsePostgresUrl } from "../database/postgres_url.ts";
 import type { SqliteRuntime } from "../database/sqlite/runtime.ts";
 import { SQLITE_URL } from "../database/sqlite_url.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { WrongUsageError } from "../input/refused_error.ts";
 import { withoutPassword } from "../input/printable.ts";
 import { Ledger } from "./ledger.ts";
 import { LEDGER } from "./schema.ts";
@@ -17,9 +17,9 @@ export const LEDGER_OPTIONS = { schema: LEDGER, synchronous: "NORMAL", timeout: 
  *
  * @param url `sqlite:PATH`, or `postgres://…`
  * @param runtime Called for SQLite only.
- * @throws {RefusedError} If the URL is neither, or has parameters that are mistyped or choose a
- *   schema in a way that has no effect, or the runtime has no SQLite, or the package for PostgreSQL
- *   is missing.
+ * @throws {WrongUsageError} If the URL is neither, or has parameters that are mistyped or choose a
+ *   schema in a way that has no effect.
+ * @throws {RefusedError} If the runtime has no SQLite, or the package for PostgreSQL is missing.
  * @throws {StorageError} If the database fails, or its ledger belongs to another release.
  */
 export async function openLedger(
@@ -33,12 +33,12 @@ export async function openLedger(
     const database = await SqliteDatabase.open(path, opening);
     return { ledger: new Ledger(database), close: () => database.close() };
   }
-  if (!/^postgres(?:ql)?:\/\//.test(url)) {
+  if (!/^postgres(?:ql)?:\/\//.test(url) || parsePostgresUrl(url) === null) {
     const expected = 'expected "sqlite:PATH" or "postgres://…"';
-    throw new RefusedError(`${options.setting}: ${expected}, got "${withoutPassword(url)}"`);
+    throw new WrongUsageError(`${options.setting}: ${expected}, got "${withoutPassword(url)}"`);
   }
   const fault = faultIn(url);
-  if (fault !== undefined) throw new RefusedError(`${options.setting}: ${fault}`);
+  if (fault !== undefined) throw new WrongUsageError(`${options.setting}: ${fault}`);
   const { PostgresDatabase } = await import("../database/postgres/database.ts");
   const database = new PostgresDatabase(url, options);
   try {

@@ -49,7 +49,8 @@ export function ownerPage(report: UsageReport, options: OwnerPageOptions): strin
     .map(({ phase, path }) => phase === "removed" || gone.includes(path));
   const future = isRemoved.includes(true) ? "were or will be" : "will be";
   const { documentation } = first.policy;
-  const page = documentation && URL.parse(documentation, publicUrl)?.href;
+  const hasPage = documentation !== undefined && URL.canParse(documentation, publicUrl);
+  const page = hasPage ? new URL(documentation, publicUrl).href : undefined;
   const change = changes(notice);
   const pictures = called.map((each) =>
     `<h3>${code(pathText(each.route))}</h3>\n${picture(each, policies[each.route])}`

@@ -7,7 +7,7 @@ import process from "node:process";
 import { StorageError } from "../database/errors.ts";
 import { argument } from "../input/arguments.ts";
 import { messageOf, printableLines, quoted, withoutPassword } from "../input/printable.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError, WrongUsageError } from "../input/refused_error.ts";
 import { ExitError, usageCommand, type UsageRecord } from "./command.ts";
 import { nodeRuntime } from "./node_runtime.ts";
 import { openLedger } from "./open_ledger.ts";
@@ -65,7 +65,7 @@ export async function runUsage(args: readonly string[]): Promise<number> {
     if (error instanceof ExitError) return error.status;
     if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;
     printError(messageOf(error));
-    return 1;
+    return error instanceof WrongUsageError ? 2 : 1;
   }
 }
 
@@ -107,7 +107,7 @@ function probeThrough(
   { probe: urls, header = [] }: Omit<ProgramOptions, "database">,
   routes: readonly string[],
 ): UsageRecord["probe"] {
-  if (urls === undefined) return undefined;
+  if (urls === undefined || routes.length === 0) return undefined;
   const byRoute = new Map(urls.map((url) => [routeOf(url, routes), url]));
   return {
     url: [...new Set(urls.map((url) => new URL(url).origin))].join(" and "),
@@ -122,8 +122,8 @@ function routeOf(url: string, routes: readonly string[]): string {
   const above = routes.filter((route) => `${pathname}/`.startsWith(`${route}/`));
   const [found] = routes.length === 1 ? routes : above.sort((a, b) => b.length - a.length);
   if (found !== undefined) return found;
-  const known = routes.map((route) => `"${route}"`).join(" or ") || "a route that was counted";
-  throw new RefusedError(`--probe "${url}": expected an item under ${known}`);
+  const known = routes.map((route) => `"${route}"`).join(" or ");
+  throw new WrongUsageError(`--probe "${url}": expected an item under ${known}`);
 }
 
 /** Prints lines to standard output. Rejects if its reader has closed the pipe. */

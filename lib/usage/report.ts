@@ -7,7 +7,7 @@
 
 import { PROBE_PREFIX } from "./client_names.ts";
 import { FLUSH_INTERVAL_MS } from "./recorder.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError, WrongUsageError } from "../input/refused_error.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import type { Phase, Policy } from "../lifecycle/policy.ts";
 import { DAY_MS, dayOf } from "./day.ts";
@@ -172,7 +172,8 @@ export async function waitForReports(
 /**
  * Creates the report from a ledger.
  *
- * @throws {RefusedError} If the client to report on, or a route, is not on record.
+ * @throws {RefusedError} If the client to report on is not on record.
+ * @throws {WrongUsageError} If other routes are on record, but not the one given.
  */
 export async function reportUsage(
   ledger: Pick<Ledger, "usage" | "hasClient" | "started" | "time">,
@@ -186,9 +187,9 @@ export async function reportUsage(
   const policies = announcedPolicies(sessions);
   const judged = options.routes ?? judgedRoutes(sessions);
   const unknown = judged.find((route) => !Object.hasOwn(policies, route));
-  if (unknown !== undefined) {
-    const known = Object.keys(policies).map((route) => `"${route}"`).join(" or ");
-    throw new RefusedError(`route "${unknown}" was never counted, expected ${known || "none yet"}`);
+  const known = Object.keys(policies).map((route) => `"${route}"`).join(" or ");
+  if (unknown !== undefined && known !== "") {
+    throw new WrongUsageError(`route "${unknown}" was never counted, expected ${known}`);
   }
   // Once no route is deprecated, the report still says who called.
   const listed = judged.length > 0 ? judged : Object.keys(policies);

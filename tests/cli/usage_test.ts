@@ -141,7 +141,7 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   );
   assertEquals((await gate("--route", "/audio/:token"))[0], 1);
   const unknownRoute = await usage("--gate", "2", "--route", "/audio");
-  assertEquals(unknownRoute.code, 1);
+  assertEquals(unknownRoute.code, 2);
   assertStringIncludes(
     unknownRoute.stderr,
     'route "/audio" was never counted, expected "/audio/:token"',

@@ -230,10 +230,26 @@ needing(...NPM)("the command says what SQLite needs, and which Node this is", as
   const { folder, node22: [node = ""] } = installed();
   const words = [COMMAND, "usage", "--database", "sqlite:./calls.sqlite", "--gate", "30"];
   const { code, errors } = await run(folder, node, "--no-experimental-sqlite", ...words);
-  assertEquals(code, 1);
+  assertEquals(code, 3);
   assertEquals(
     errors,
     "lifecycle: SQLite needs the module node:sqlite, which is missing here (Node v22.23.3): use " +
       "Node 22.13 or later without --no-experimental-sqlite, or Deno\n",
   );
+});
+
+needing(...NPM)("a gate whose packages are missing is unknown", async () => {
+  const { folder, node24: [node = ""] } = installed();
+  const [place, elsewhere] = ["commander", "no-commander"].map((name) =>
+    `${folder}/node_modules/${name}`
+  ) as [string, string];
+  await Deno.rename(place, elsewhere);
+  try {
+    const words = ["usage", "--database", "sqlite:./calls.sqlite", "--gate", "30"];
+    const { code, errors } = await run(folder, node, COMMAND, ...words);
+    assertEquals(code, 3);
+    assertMatch(errors, /Cannot find package 'commander'/);
+  } finally {
+    await Deno.rename(elsewhere, place);
+  }
 });

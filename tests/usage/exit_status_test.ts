@@ -1,0 +1,155 @@
+/** The gate's exit status is a verdict, or 2 for a command line or setting that is wrong. */
+
+import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { stub } from "@std/testing/mock";
+import { DatabaseSync } from "node:sqlite";
+import process from "node:process";
+import { definePolicy } from "@media-head/lifecycle";
+import { RefusedError } from "../../lib/input/refused_error.ts";
+import { StorageError } from "../../lib/storage/errors.ts";
+import { ExitError, usageCommand } from "../../lib/usage/command.ts";
+import { openUsage } from "../../lib/usage/mod.ts";
+import { runUsage } from "../../lib/usage/program.ts";
+import { openLocal } from "../support/local_storage.ts";
+import { type CommandResult, inFolder, mediaHere } from "../support/media_cli.ts";
+import { needing } from "../support/permissions.ts";
+import { freePort } from "../support/ports.ts";
+
+const test = needing("processes");
+
+const [WRONG_USAGE, UNKNOWN] = [2, 3];
+
+/** A way of failing: words after `--gate 1`, settings, the status, and what is said. */
+type Failure = readonly [words: string[], status: number, said: RegExp, settings?: object];
+
+/** Words that are wrong, whatever the record. */
+const WRONG_WORDS: readonly Failure[] = [
+  [["--gate", "0"], WRONG_USAGE, /a number of days from 1 to 3650/],
+  [["--gait"], WRONG_USAGE, /unknown option '--gait'/],
+  [["--at-most", "few"], WRONG_USAGE, /a number of calls from 1/],
+  [["--ignore", "(other)"], WRONG_USAGE, /the name of one client/],
+  [["--client", "app curl"], WRONG_USAGE, /cannot be used with option/],
+  [["--gone", "x", "--ended", "now"], WRONG_USAGE, /cannot be used with option/],
+  [["--ended", "now"], WRONG_USAGE, /need each other/],
+  [["now"], WRONG_USAGE, /too many arguments/],
+];
+
+/** The same, where the record has routes. */
+const UNKNOWN_ROUTE: Failure = [
+  ["--route", "/audio"],
+  WRONG_USAGE,
+  /route "\/audio" was never counted, expected "/,
+];
+
+function check({ code, stdout, stderr }: CommandResult, [words, status, said]: Failure): void {
+  assertEquals(code, status, `${words.join(" ")}: ${stdout}${stderr}`);
+  assertMatch(`${stdout}${stderr}`, said);
+}
+
+test("media usage --gate fails with 2 where it is wrong, and with 3 where nothing can be known", async () => {
+  await using subject = await openLocal();
+  const { folder } = subject;
+  const nowhere = `postgres://127.0.0.1:${freePort()}/media`;
+  const rows: Failure[] = [
+    ...WRONG_WORDS,
+    [[], WRONG_USAGE, /DATABASE_URL/, { DATABASE_URL: "mysql://h/d" }],
+    [[], WRONG_USAGE, /DATABASE_URL/, { DATABASE_URL: "postgres://h:port/d" }],
+    [[], WRONG_USAGE, /SUNSET_AT/, { SUNSET_AT: "soon" }],
+    [[], UNKNOWN, /^media: .* does not exist yet/, { DATABASE_URL: `sqlite:${folder}/none` }],
+    [[], UNKNOWN, /^media: .*127\.0\.0\.1/, { DATABASE_URL: nowhere, CONTENT: "none" }],
+    [["--route", "/audio/:token"], UNKNOWN, /^Unknown: .*\n {2}No server has registered yet\n/],
+  ];
+  const gate = async ([words, , , settings]: Failure) =>
+    await mediaHere(folder, ["usage", "--gate", "1", ...words], { ...settings });
+  for (const row of rows) check(await gate(row), row);
+  const ledger = `${folder}/catalogue.sqlite-ledger`;
+  const execute = (sql: string) => {
+    using database = new DatabaseSync(ledger);
+    database.exec(sql);
+  };
+  execute(
+    `INSERT INTO session (id, policies, pid, process_started, began, reported, clock, sequence)
+    VALUES ('a', '{"/audio/:token":{"deprecatedAt":0,"brownouts":[]}}', 1, 0, 0, 0, 0, 0)`,
+  );
+  check(await gate(UNKNOWN_ROUTE), UNKNOWN_ROUTE);
+  const damaged: [sql: string, said: RegExp][] = [
+    ["DROP TABLE usage", /^media: sqlite: .*no such table: usage/],
+    ["PRAGMA user_version = 99", /^media: .*release/],
+  ];
+  for (const [sql, said] of damaged) {
+    execute(sql);
+    check(await gate([[], UNKNOWN, said]), [[sql], UNKNOWN, said]);
+  }
+});
+
+test("lifecycle usage --gate fails with 2 where it is wrong, and with 3 where nothing can be known", () =>
+  inFolder(async (folder) => {
+    const record = (name: string) => ["--database", `sqlite:${folder}/${name}`];
+    const policy = definePolicy({ deprecatedAt: "2026-11-21" });
+    const usage = await openUsage(`sqlite:${folder}/calls`, {
+      routes: { "/v1": policy, "/v3": policy },
+      log() {},
+    });
+    await usage.close();
+    await Deno.mkdir(`${folder}/folder`);
+    await Deno.writeTextFile(`${folder}/text`, "no database, but text".repeat(99));
+    await Deno.copyFile(`${folder}/calls`, `${folder}/empty`);
+    {
+      using database = new DatabaseSync(`${folder}/empty`);
+      database.exec("DELETE FROM session; UPDATE ledger SET started = NULL");
+    }
+    const nowhere = `postgres://127.0.0.1:${freePort()}/calls`;
+    const rows: Failure[] = [
+      ...WRONG_WORDS.map(([words, ...rest]): Failure => [[...record("calls"), ...words], ...rest]),
+      [[], WRONG_USAGE, /required option '--database <url>'/],
+      [["--database", "calls"], WRONG_USAGE, /--database: expected "sqlite:PATH" or "postgres:/],
+      [["--database", "sqlite:"], WRONG_USAGE, /--database: expected/],
+      [["--database", "postgres://h:port/d"], WRONG_USAGE, /--database: expected/],
+      [[...record("calls"), ...UNKNOWN_ROUTE[0]], ...UNKNOWN_ROUTE.slice(1) as [number, RegExp]],
+      [[...record("calls"), "--probe", "ftp://a"], WRONG_USAGE, /starts with "https:/],
+      [[...record("calls"), "--probe", "http://a/v2"], WRONG_USAGE, /an item under "\/v1"/],
+      [[...record("calls"), "--header", "a b: c"], WRONG_USAGE, /"NAME: VALUE"/],
+      [record("none"), UNKNOWN, /does not exist yet/],
+      [record("folder"), UNKNOWN, /^lifecycle: /],
+      [record("text"), UNKNOWN, /^lifecycle: sqlite: /],
+      [["--database", nowhere], UNKNOWN, /^lifecycle: .*127\.0\.0\.1/],
+      [["--database", `${nowhere}?sslrootcert=${folder}/none`], UNKNOWN, /none/],
+      [[...record("empty"), "--route", "/v1"], UNKNOWN, /^Unknown: /],
+      [[...record("empty"), "--probe", "http://a/v1"], UNKNOWN, /^Unknown: /],
+    ];
+    let text = "";
+    const write = ((part: string, done?: () => void) => {
+      text += part;
+      done?.();
+      return true;
+    }) as typeof process.stdout.write;
+    using _stdout = stub(process.stdout, "write", write);
+    using _stderr = stub(process.stderr, "write", write);
+    using _error = stub(console, "error", (line) => void (text += line));
+    for (const row of rows) {
+      text = "";
+      const code = await runUsage(["--gate", "1", ...row[0]]);
+      check({ code, stdout: text, stderr: "" }, row);
+    }
+  }));
+
+Deno.test("a gate that cannot be asked is unknown, whatever the error", async () => {
+  const errors = [
+    new RefusedError("PostgreSQL needs the package pg"),
+    new StorageError("sqlite", "down"),
+    new TypeError("a bug"),
+  ];
+  for (const error of errors) {
+    const said: string[] = [];
+    const run = (...args: string[]) =>
+      usageCommand({
+        print: () => Promise.resolve(),
+        printError: (text) => void said.push(text),
+        withRecord: () => Promise.reject(error),
+      }).parseAsync(args, { from: "user" });
+    const { status } = await assertRejects(() => run("--gate", "1"), ExitError);
+    assertEquals(status, UNKNOWN);
+    assertMatch(said.join("\n"), new RegExp(error.message));
+    await assertRejects(() => run(), error.constructor as ErrorConstructor, error.message);
+  }
+});
