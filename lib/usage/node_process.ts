@@ -1,17 +1,15 @@
-/** This process, on Node. */
+/** This process, on Node. `node:os` is not imported, as in `node_runtime.ts`. */
 
-import { hostname } from "node:os";
-import process from "node:process";
 import type { ProcessIdentity } from "./records.ts";
 
 export function thisProcess(): ProcessIdentity {
   const started = Math.round(performance.timeOrigin);
-  return { machine: hostNameOf(), pid: process.pid, started };
+  return { machine: hostNameOf(), pid: globalThis.process.pid, started };
 }
 
 function hostNameOf(): string | undefined {
   try {
-    return hostname();
+    return globalThis.process.getBuiltinModule?.("node:os").hostname(); // missing before Node 20.16
   } catch { // Deno without --allow-sys=hostname
     return undefined;
   }

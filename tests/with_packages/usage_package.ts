@@ -248,7 +248,7 @@ needing(...NPM)("a gate whose packages are missing is unknown", async () => {
     const words = ["usage", "--database", "sqlite:./calls.sqlite", "--gate", "30"];
     const { code, errors } = await run(folder, node, COMMAND, ...words);
     assertEquals(code, 3);
-    assertMatch(errors, /Cannot find package 'commander'/);
+    assertMatch(errors, /Cannot find module 'commander'/);
   } finally {
     await Deno.rename(elsewhere, place);
   }
