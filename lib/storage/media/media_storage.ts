@@ -223,7 +223,7 @@ export class MediaStorage implements ItemStorage {
     if (comparison.state === "same") return undefined;
     if (comparison.state === "missing") return new MissingError("content", comparison.reason);
     // Only in a bucket can others replace content.
-    const isReplaced = this.content.kind === "bucket";
+    const isReplaced = comparison.state === "different" && this.content.kind === "bucket";
     return new (isReplaced ? ReplacedError : StorageError)("content", comparison.reason);
   }
 

@@ -135,7 +135,7 @@ needing("processes")(
       const [copied, inPlace] = [await publish(path), await publish("s3://media/a.mp3")];
       assertEquals([copied.code, inPlace.code], [1, 1]);
       assertStringIncludes(copied.stderr, `content ${digest} ${fault}`);
-      assertEquals(inPlace.stderr, `media: s3://media/a.mp3 ${fault}\n`);
+      assertEquals(inPlace.stderr, `media: "s3://media/a.mp3" ${fault}\n`);
 
       restored = 'ongoing-request="false", expiry-date="Fri, 01 Jan 2027 00:00:00 GMT"';
       const isServed = async () => (await statusesOf(server, item, ["HEAD"]))[0] === 200;
