@@ -68,12 +68,12 @@ test("media usage --gate fails with 2 where it is wrong, and with 3 where nothin
     database.exec(sql);
   };
   execute(
-    `INSERT INTO session (id, policies, pid, process_started, began, reported, clock, sequence)
+    `INSERT INTO media_head_session (id, policies, pid, process_started, began, reported, clock, sequence)
     VALUES ('a', '{"/audio/:token":{"deprecatedAt":0,"brownouts":[]}}', 1, 0, 0, 0, 0, 0)`,
   );
   check(await gate(UNKNOWN_ROUTE), UNKNOWN_ROUTE);
   const damaged: [sql: string, said: RegExp][] = [
-    ["DROP TABLE usage", /^media: sqlite: .*no such table: usage/],
+    ["DROP TABLE media_head_usage", /^media: sqlite: .*no such table: media_head_usage/],
     ["PRAGMA user_version = 99", /^media: .*release/],
   ];
   for (const [sql, said] of damaged) {
@@ -96,7 +96,7 @@ test("lifecycle usage --gate fails with 2 where it is wrong, and with 3 where no
     await Deno.copyFile(`${folder}/calls`, `${folder}/empty`);
     {
       using database = new DatabaseSync(`${folder}/empty`);
-      database.exec("DELETE FROM session; UPDATE ledger SET started = NULL");
+      database.exec("DELETE FROM media_head_session; UPDATE media_head_ledger SET started = NULL");
     }
     const nowhere = `postgres://127.0.0.1:${freePort()}/calls`;
     const rows: Failure[] = [

@@ -47,8 +47,14 @@ test("a schema in the URL is refused, and the form that the refusal names keeps 
     assertEquals(stderr, "");
     const count = (stage: string, table: string) =>
       plain().query(`SELECT count(*) FROM ${stage}.${table}`, database);
-    assertEquals([await count("stage_a", "item"), await count("stage_b", "item")], [["0"], ["1"]]);
-    const sessions = [await count("stage_a", "session"), await count("stage_b", "session")];
+    assertEquals([
+      await count("stage_a", "media_head_item"),
+      await count("stage_b", "media_head_item"),
+    ], [["0"], ["1"]]);
+    const sessions = [
+      await count("stage_a", "media_head_session"),
+      await count("stage_b", "media_head_session"),
+    ];
     assertEquals(sessions, [["1"], ["0"]]);
   }));
 
