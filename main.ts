@@ -2,8 +2,8 @@
  * media-head: serves the deprecated HEAD /audio/{token} and HEAD /video/{token} until they are
  * removed, and promises that a HEAD says exactly what the GET would have said. (That is the GET
  * without a Range, because HTTP defines Range for GET only.) This file is the HTTP surface: every
- * route, and every status that this server decides. `answer()` decides them in order of precedence,
- * and `fail()` those of errors.
+ * route, and every status that this server decides. `answer()` and the functions that it calls
+ * decide them in order of precedence; `fail()` decides those of what was thrown.
  *
  * The handler makes every response with the one `new Response` below. HEAD and GET are told apart
  * at the places marked (1), (2) and (3). The method is also logged and counted, and passed to
@@ -18,11 +18,11 @@
  * Deno adds `Date`, and answers malformed or oversized requests with a bare 400.
  *
  * First of all, the version of Deno is checked (lib/server/runtime.ts). At startup, the server reads
- * the settings (lib/server/config.ts), checks that Deno's permissions allow storage, opens storage
- * (lib/storage/), checks that its content belongs to its catalogue, publishes the samples if
- * storage is the default and empty, registers in the ledger of calls (lib/usage/), and listens.
- * With `--check`, it only says what it would do (lib/server/start_check.ts). With `media` as the
- * first argument, it runs a command instead (lib/cli/).
+ * the settings (lib/server/config.ts), checks that Deno's permissions allow listening and storage,
+ * opens storage (lib/storage/), checks that its content belongs to its catalogue, publishes the
+ * samples if storage is the default and empty, registers in the ledger of calls (lib/usage/), and
+ * listens. With `--check`, it only says what it would do (lib/server/start_check.ts). With `media`
+ * as the first argument, it runs a command instead (lib/cli/).
  *
  * The permissions (deno.json) are:
  * - net, to listen, to reach PostgreSQL and the bucket, and to publish and verify public URLs;
@@ -73,7 +73,7 @@ const MEDIA = "/media/:token"; // replaces the deprecated paths
 
 /**
  * Every route. Each accepts GET, HEAD and OPTIONS. Those with a successor are deprecated: delete
- * those two lines once nobody calls the old paths.
+ * their lines once nobody calls the old paths.
  */
 export const ROUTES: readonly Route[] = [
   { pattern: new URLPattern({ pathname: "/audio/:token" }), serves: ["audio"], successor: MEDIA },
@@ -174,7 +174,7 @@ async function answer(call: Call): Promise<Outcome> {
   const { request: { method, headers }, now, isBadHost, route, segment, token, successor } = call;
   const { routes, storage, config, meter } = call.server;
   if (isBadHost) return problem(call, 400, "bad-host", "The Host field is not a valid host");
-  if (method === "OPTIONS") { // on any path, so that a page sees the 404 of its request
+  if (method === "OPTIONS") { // on any path: a failed preflight would hide the 404 from a page
     const allow = route === undefined ? [] : [ALLOW];
     return { status: 204, fields: [...allow, ...PREFLIGHT_FIELDS, NO_STORE], successor };
   }
@@ -220,7 +220,9 @@ async function answer(call: Call): Promise<Outcome> {
  *
  * Content-Type is application/problem+json. Retry-After is a date, the end of the brownout.
  * Cache-Control is no-store in a brownout, and max-age=CACHE_MAX_AGE after the sunset; for 503 and
- * 410 also no-transform. Where 308 is the answer, a malformed token still gets 410.
+ * 410 also no-transform. A malformed token has no successor, so it gets 410 where others get 308.
+ *
+ * This repeats `refusal()` of the library, so that each status stands here.
  */
 function refusalOf({ retired, successor, server: { config } }: Call): Refusal | undefined {
   if (retired === undefined) return undefined;
@@ -247,15 +249,15 @@ async function answerItem(
   found: LookupResult,
   kinds: readonly Kind[],
 ): Promise<Outcome> {
-  // An item that is served has a successor, even if this route is for the other kind (404).
+  // An item that is served has a successor, also on the 404 of the route for the other kind.
   const isServed = found.state === "published" || found.state === "linked";
-  const known = isServed ? call : { ...call, successor: undefined };
+  const announced = isServed ? call : { ...call, successor: undefined };
   if (found.state === "unknown" || !kinds.includes(found.kind)) {
     const detail = `No such ${kinds.join(" or ")} was ever published`;
-    return problem(known, 404, "never-published", detail, { isReusable: true });
+    return problem(announced, 404, "never-published", detail, { isReusable: true });
   }
   if (found.state === "unpublished") {
-    return problem(known, 410, "unpublished", UNPUBLISHED, { isReusable: true });
+    return problem(announced, 410, "unpublished", UNPUBLISHED, { isReusable: true });
   }
   const { successor } = call;
   if (found.state === "linked") { // the content is at a public URL
@@ -266,7 +268,7 @@ async function answerItem(
   }
   const outcome = await serve(call, representItem(found.item, call.server.storage, call.now));
   if (outcome.body instanceof ReadableStream) return outcome; // it can be sent only once
-  // If the publisher's clock was ahead, Last-Modified is the current time.
+  // If the publisher's clock was ahead, Last-Modified is the current time, and so changes.
   if (found.item.publishedAt > call.now) return outcome;
   return { ...outcome, isReusable: true };
 }
@@ -305,7 +307,7 @@ function freshnessOf({ route, server: { config } }: Call): Field {
   return ["Cache-Control", Array.isArray(route?.serves) ? maxAge : `${maxAge}, ${NO_TRANSFORM}`];
 }
 
-/** Returns an error's outcome. Its cause is logged under the id in the problem's `instance`. */
+/** Returns an error's outcome. A fault is logged under the id in the problem's `instance`. */
 function fail(call: Call, error: unknown): Outcome {
   const { server: { faults }, request: { method }, route } = call;
   if (error instanceof UnpublishedError) { // between lookup and opening, so it is no fault

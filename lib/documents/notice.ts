@@ -19,15 +19,14 @@ const Announced = z.object({
   afterSunset: z.enum(["gone", "redirect"])
     .describe("The answer after the sunset: 410, or 308 to the successor"),
 });
-const { brownoutStatus, afterSunset } = Announced.shape;
+const { deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset } = Announced.shape;
 
 export const NOTICE = Announced.extend({
-  brownoutStatus: brownoutStatus.exactOptional()
-    .describe("The status in a brownout; left out without endpoints"),
-  afterSunset: afterSunset.exactOptional()
-    .describe(
-      "The answer after the sunset: 410, or 308 to the successor; left out without endpoints",
-    ),
+  deprecatedAt: deprecatedAt.exactOptional(),
+  sunsetAt: sunsetAt.exactOptional(),
+  brownouts: brownouts.exactOptional(),
+  brownoutStatus: brownoutStatus.exactOptional(),
+  afterSunset: afterSunset.exactOptional(),
   contact: z.url().nullable()
     .describe("Where to reach the operator, a mailto: or https: URL; null if not stated"),
   endpoints: z.array(z.object({

@@ -91,23 +91,30 @@ function paths(items: NoticePageOptions["items"]): string {
 <ul>
 ${rows.join("\n")}
 </ul>
-<p>A path that this page does not name answers ${code("404")}, even if it worked earlier. In such a
-URL, change the path and keep the token: the content and its ${code("ETag")} are the same. The
-OpenAPI description of all paths is at <a href="/openapi.json">/openapi.json</a>.</p>
+<p>Any other path to an item that worked earlier was deleted. It answers ${code("404")} without
+${code("Deprecation")}, which says nothing about the item. In such a URL, change the path and keep
+the token: the content and its ${code("ETag")} are the same. The OpenAPI description of all paths is
+at <a href="/openapi.json">/openapi.json</a>.</p>
 </section>`;
 }
 
 function retirement(notice: Notice, now: number): string {
-  const isOver = notice.endpoints.every(({ phase }) => phase === "removed");
-  const test = isOver
+  const { endpoints } = notice;
+  const isOver = endpoints.every(({ phase }) => phase === "removed");
+  const isRedirected = endpoints.some(({ afterSunset }) => afterSunset === "redirect");
+  const test = isOver && !isRedirected
     ? ""
     : `<p>To check that a client has moved, block the old paths in a test, with
 a mock or a debugging proxy: the client should work as before.</p>`;
   const signs = isOver ? [] : [
-    `A date in ${code("Retry-After")} means a brownout.`,
-    `Seconds in ${code("Retry-After")} mean a fault.`,
-    `A ${code("410")} without ${code("Retry-After")} means the removal if the ${code("Sunset")} ` +
-    "date has passed, and an unpublished item if not.",
+    `A date in ${code("Retry-After")} means a brownout: the successor works meanwhile.`,
+    `Any other ${code("5xx")} means a fault. If ${
+      code("Retry-After")
+    } has seconds, retry after them.`,
+    `A ${code("410")} without ${code("Retry-After")} means the removal if ${
+      code("Sunset")
+    } is not ` +
+    `after ${code("Date")}, and an unpublished item if it is, or is missing.`,
   ];
   const lookup = `${isOver ? "Items" : "In a brownout and after the removal, items"} are not ` +
     "looked up: only the replacement tells whether an item exists.";
@@ -131,17 +138,19 @@ Unix seconds.</li>
 <li>${code("Sunset: DATE")} (${rfc(8594)}), once a date is set: the date on which the path is
 removed.</li>
 <li>${code("Link")} (${rfc(8288)}): ${code("successor-version")} leads to the item's replacement,
-unless the item is known to have none, or the token is malformed; ${code("deprecation")} and
+unless the response says that the item was unpublished or never published, or the token malformed; ${
+    code("deprecation")
+  } and
 ${code("sunset")} lead to this notice.</li>
 </ul>
-<p>A HEAD gets the same status and fields as a GET without ${code("Range")}; HEAD ignores ${
-    code("Range")
-  }.
-On the old paths:</p>
+<p>HEAD ignores ${code("Range")}; otherwise it gets the same status and fields as a GET. On the old
+paths:</p>
 <ul>
 ${[...signs, lookup].map((sign) => `<li>${sign}</li>`).join("\n")}
 </ul>
-<p>Request this page with ${code("Accept: application/json")} to get it as JSON.</p>
+<p>Request this page with ${
+    code("Accept: application/json")
+  } to get the paths and dates as JSON.</p>
 </section>`;
 }
 
@@ -163,13 +172,18 @@ function errors(types: NoticePageOptions["types"], { endpoints }: Notice): strin
   const members = endpoints.length === 0
     ? ""
     : ` On the old paths, ${code("successor")} links to the item's
-replacement, unless the item is known to have none, and ${code("documentation")} to an
-explanation of the retirement. An old path for one kind answers ${code("404")} for an item of the
-other kind, which its replacement serves.`;
+replacement, unless the response says that the item was unpublished or never published, or the token malformed;
+${code("documentation")} links to an explanation of the retirement.`;
+  const otherKind = left.length === 0
+    ? ""
+    : ` An old path for one kind answers ${code("404")} for an item of the other kind, which its
+replacement serves.`;
   return `<section>
 <h2>Errors</h2>
 <p>Errors are problem details (${rfc(9457)}), whose ${code("type")} links to an entry in this list.
-A HEAD gets only their fields.${members}</p>
+A HEAD gets the status and the fields, but no content, and so no ${
+    code("type")
+  }.${members}${otherKind}</p>
 <dl class="errors">
 ${rows.join("\n")}
 </dl>

@@ -92,7 +92,7 @@ function schemaOf(schema: z.ZodType) {
 
 // JSON leaves out members that are `undefined`.
 function describeRoute(route: Route, policy: Policy) {
-  const [, name = ""] = /^.(\w+)/.exec(pathOf(route)) ?? [];
+  const [, name = ""] = /^.([\w-]+)/.exec(pathOf(route)) ?? [];
   const { serves, successor } = route;
   const operations = METHODS.map((method) => [method.toLowerCase(), {
     operationId: `${method.toLowerCase()}${name[0]?.toUpperCase()}${name.slice(1)}`,

@@ -24,7 +24,10 @@ const Problem = z.object({
 /** The schemas of JSON content. */
 export const SCHEMAS = {
   Problem,
-  Notice: NOTICE.describe("The retirement notice; instants are UTC"),
+  Notice: NOTICE.describe(
+    "The retirement notice; instants are UTC. `endpoints` says what applies to each path. The other " +
+      "dates are the common policy's, and left out without endpoints",
+  ),
 };
 
 function reference(schema: keyof typeof SCHEMAS) {

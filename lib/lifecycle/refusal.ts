@@ -12,12 +12,13 @@ export const REFUSAL_TYPES = {
     status: 503,
     title: "Brownout",
     meaning: "The path is temporarily disabled ahead of its removal, until the date in the " +
-      "Retry-After field. Move to the successor.",
+      "Retry-After field. The successor works meanwhile.",
   },
   removed: {
     status: 410,
     title: "Removed",
-    meaning: "The date in the Sunset field has passed: the path was removed. Use the successor.",
+    meaning: "The path was removed at the date in the Sunset field. That says nothing about the " +
+      "item: ask the path that replaces this one.",
   },
 } as const satisfies Record<string, ProblemType>;
 

@@ -30,16 +30,22 @@ interface RetiredEndpoint {
   readonly successor?: string;
 }
 
-/** The members that are left out if there are no endpoints. */
-type EndpointMembers = "brownoutStatus" | "afterSunset";
+/** The members that a notice has in any case. */
+type Phased = "phase" | "phaseEndsAt";
 
-export interface Notice
-  extends Omit<Announced, EndpointMembers>, Partial<Pick<Announced, EndpointMembers>> {
+/**
+ * The common policy, as far as there are endpoints. Without any, only the phase is left: they were
+ * removed.
+ */
+export interface Notice extends Pick<Announced, Phased>, Partial<Omit<Announced, Phased>> {
   /** A `mailto:` or `https:` URL. */
   readonly contact: string | null;
   /** Each endpoint, with what its own policy announces. */
   readonly endpoints: readonly (RetiredEndpoint & Announced)[];
 }
+
+/** What is left to say once the routes were deleted. */
+const REMOVED = { phase: "removed", phaseEndsAt: null } as const;
 
 /**
  * Returns the notice at an instant.
@@ -56,12 +62,8 @@ export function noticeAt(
 ): Notice {
   const policies = endpoints.map((endpoint) => endpoint.policy ?? policy);
   const common = policies.includes(policy) ? policy : policies[0] ?? policy;
-  const isOver = endpoints.length === 0; // the routes were deleted
-  const moment: Moment = isOver ? { phase: "removed", until: Infinity } : momentAt(common, now);
-  const { brownoutStatus, afterSunset, ...dates } = announcedBy(common, moment);
   return {
-    ...dates,
-    ...isOver ? {} : { brownoutStatus, afterSunset },
+    ...endpoints.length > 0 ? announcedBy(common, momentAt(common, now)) : REMOVED,
     contact: contact ?? null,
     endpoints: endpoints.map(({ policy: endpointPolicy = policy, ...endpoint }) => {
       return { ...endpoint, ...announcedBy(endpointPolicy, momentAt(endpointPolicy, now)) };
@@ -69,8 +71,11 @@ export function noticeAt(
   };
 }
 
-/** Splits a notice into a notice for each endpoint, with what the endpoint's policy announces. */
-export function noticesOf({ endpoints, ...common }: Notice): Notice[] {
+/** A notice of one endpoint, with what the endpoint's policy announces. */
+export type EndpointNotice = Notice & Announced;
+
+/** Splits a notice into a notice for each endpoint. */
+export function noticesOf({ endpoints, ...common }: Notice): EndpointNotice[] {
   return endpoints.map((endpoint) => ({ ...common, ...endpoint, endpoints: [endpoint] }));
 }
 

@@ -1,6 +1,6 @@
 /** The parts of a notice that concern the removal: its state, its dates, and what to change. */
 
-import { type Notice, noticesOf } from "./notice.ts";
+import { type EndpointNotice, type Notice, noticesOf } from "./notice.ts";
 import { code, listOf, time } from "./html.ts";
 
 /** Lists the paths of notices in a sentence. */
@@ -9,14 +9,17 @@ export function pathsOf(notices: readonly Notice[]): string {
 }
 
 /** Renders a part for each endpoint. Equal parts are rendered once, with their paths. */
-function sayOnce(notice: Notice, render: (notice: Notice, paths: string) => string): string {
+function sayOnce(
+  notice: Notice,
+  render: (notice: EndpointNotice, paths: string) => string,
+): string {
   const groups = new Map<string, Notice[]>();
   for (const each of noticesOf(notice)) {
     const part = render(each, "");
     groups.set(part, [...groups.get(part) ?? [], each]);
   }
   return [...groups.values()].map((group) =>
-    render(group[0] as Notice, groups.size === 1 ? "" : `${pathsOf(group)}: `)
+    render(group[0] as EndpointNotice, groups.size === 1 ? "" : `${pathsOf(group)}: `)
   ).join("\n");
 }
 
@@ -25,7 +28,7 @@ export function state(notice: Notice): string {
   return `<section aria-label="Current state">\n${sayOnce(notice, banner)}\n</section>`;
 }
 
-function banner(notice: Notice, paths: string): string {
+function banner(notice: EndpointNotice, paths: string): string {
   const { phase, phaseEndsAt, sunsetAt, brownouts, brownoutStatus, afterSunset } = notice;
   const until = phaseEndsAt === null ? "" : time(phaseEndsAt);
   const change = phaseEndsAt === sunsetAt ? "removal" : "next brownout";
@@ -33,13 +36,16 @@ function banner(notice: Notice, paths: string): string {
   const again = next === undefined
     ? `removal on ${time(sunsetAt ?? "")}`
     : `next brownout on ${time(next)}`;
+  const end = sunsetAt === null || phaseEndsAt === sunsetAt
+    ? ""
+    : ` The removal is on ${time(sunsetAt)}.`;
   const texts: Readonly<Record<Notice["phase"], readonly [state: string, meaning: string]>> = {
     announced: ["Announced.", `Everything works as usual. The deprecation starts ${until}.`],
     deprecated: [
       "Deprecated, and still working.",
       phaseEndsAt === null
         ? "No date is set for the removal yet. Move now, while there is no rush."
-        : `Everything works until the ${change}, ${until}.`,
+        : `Everything works until the ${change}, ${until}.${end}`,
     ],
     brownout: [
       "Brownout: temporarily disabled.",
@@ -49,7 +55,7 @@ function banner(notice: Notice, paths: string): string {
     removed: [
       "Removed.",
       afterSunset === "redirect"
-        ? "Requests are redirected to the replacement with 308."
+        ? "Requests with a valid token are redirected to the replacement with 308, others get 410."
         : "Requests get 410.",
     ],
   };
@@ -63,9 +69,9 @@ export function changes({ endpoints }: Notice): string {
     successor === undefined ? [] : [`<li>${code(path)} becomes ${code(successor)}</li>`]
   );
   if (lines.length === 0) return "";
-  return `<p>Change only the path, in the URLs that you have stored, too: in feeds, download queues and
-databases. The token, the content and its <code>ETag</code> stay the same, and so do ranges and
-conditional requests:</p>
+  return `<p>Change only the path. Change it in stored URLs, too: in feeds, download queues and
+databases. If you read the feeds of others, change it whenever you read them. The token, the content
+and its <code>ETag</code> stay the same, and so do ranges and conditional requests:</p>
 <ul>
 ${lines.join("\n")}
 </ul>`;
@@ -89,26 +95,29 @@ ${sayOnce(notice, (each, paths) => calendar(each, paths, options))}
 ${sayOnce(notice, (each, paths) => effects(each, paths, options))}`;
 }
 
-function deprecation({ deprecatedAt }: Notice, paths: string): string {
+function deprecation({ deprecatedAt }: EndpointNotice, paths: string): string {
   return `<div><dt>${paths}Deprecated from</dt>
 <dd>${time(deprecatedAt)}</dd></div>`;
 }
 
-function removal({ sunsetAt }: Notice, paths: string): string {
+function removal({ sunsetAt }: EndpointNotice, paths: string): string {
   return `<div><dt>${paths}Removal</dt>
 <dd>${sunsetAt === null ? "No date set yet" : time(sunsetAt)}</dd></div>`;
 }
 
-function isGone({ endpoints }: Notice, { gone = [] }: DatesOptions): boolean {
+function isGone({ endpoints }: EndpointNotice, { gone = [] }: DatesOptions): boolean {
   return endpoints.every(({ path }) => gone.includes(path));
 }
 
-function brownoutsLeft(notice: Notice, options: DatesOptions): Notice["brownouts"] {
+function brownoutsLeft(
+  notice: EndpointNotice,
+  options: DatesOptions,
+): EndpointNotice["brownouts"] {
   if (isGone(notice, options)) return [];
   return notice.brownouts.filter(({ end }) => options.now < Date.parse(end));
 }
 
-function calendar(notice: Notice, paths: string, options: DatesOptions): string {
+function calendar(notice: EndpointNotice, paths: string, options: DatesOptions): string {
   const rows = brownoutsLeft(notice, options).map(({ start, end }) =>
     `<li>${paths}Brownout from ${time(start)} to ${time(end)}</li>`
   );
@@ -116,7 +125,7 @@ function calendar(notice: Notice, paths: string, options: DatesOptions): string 
 }
 
 /** Says what the path answers in the brownouts that are listed, and after the removal. */
-function effects(notice: Notice, paths: string, options: DatesOptions): string {
+function effects(notice: EndpointNotice, paths: string, options: DatesOptions): string {
   const { brownoutStatus, afterSunset } = notice;
   if (isGone(notice, options)) {
     return `<p>${paths}The path is gone: it answers ${code("404")}, like any unknown path.</p>`;
@@ -129,6 +138,7 @@ function effects(notice: Notice, paths: string, options: DatesOptions): string {
   const [answer, effect] = afterSunset === "redirect"
     ? ["308", "which redirects to the item's new path at the cost of an extra request"]
     : ["410", "and clients that still use it fail"];
-  return `<p>${paths}${brownouts}Once removed, the path answers ${code(answer)}, ${effect}.
+  const when = notice.phase === "removed" ? "The" : "Once removed, the";
+  return `<p>${paths}${brownouts}${when} path answers ${code(answer)}, ${effect}.
 Eventually it will answer ${code("404")}, like any unknown path.</p>`;
 }

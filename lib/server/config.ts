@@ -239,14 +239,17 @@ type DateSettings = Map<keyof typeof ROUTE_OVERRIDES, string | undefined>;
 /** Matches the name before an override, as in "2027-06-30,video=2027-12-31". */
 const OVERRIDE_NAME = /(?:^|,)\s*([a-z][\w-]*)\s*=/i;
 
-/** Names that overrides may still have after their routes were deleted, so that a server starts. */
+/**
+ * Names that overrides may still have after one of these routes was deleted, so that a server
+ * starts. Once every deprecated route is deleted, any name may be left.
+ */
 const FORMER_NAMES = ["audio", "video"];
 
 /** Reads the common policy, and the policies of routes that override it. */
 function readPolicies(reader: Reader, paths: readonly string[]) {
   const { get, expect } = reader;
   const pathsByName = new Map(
-    paths.map((path) => [/(\w+)(?:\/:\w+)?$/.exec(path)?.[1] ?? path, path]),
+    paths.map((path) => [/([\w-]+)(?:\/:\w+)?$/.exec(path)?.[1] ?? path, path]),
   );
   const names = new Set([...pathsByName.keys(), ...FORMER_NAMES]);
   const common: DateSettings = new Map();
@@ -263,7 +266,7 @@ function readPolicies(reader: Reader, paths: readonly string[]) {
     for (let index = 0; index < rest.length; index += 2) {
       const [name = "", value = ""] = rest.slice(index, index + 2).map((text) => text.trim());
       const values: DateSettings = overrides.get(name) ?? new Map();
-      if (!names.has(name)) {
+      if (paths.length > 0 && !names.has(name)) {
         expect(variable, `"${[...names].join('" or "')}" before "="`, name);
       } else if (values.has(setting)) {
         expect(variable, `one value of "${name}"`, `${name}=${value}`);

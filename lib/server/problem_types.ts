@@ -58,8 +58,7 @@ export const PROBLEM_TYPES = {
   "content-replaced": {
     status: 502,
     title: "Content replaced",
-    meaning:
-      "The object in the bucket is no longer the one that was published. Retrying does not help.",
+    meaning: "The stored content is no longer that which was published. Retrying does not help.",
   },
   "storage-unavailable": {
     status: 503,
@@ -71,7 +70,7 @@ export const PROBLEM_TYPES = {
   "server-fault": {
     status: 500,
     title: "Server fault",
-    meaning: "The server failed. Give the operator the instance value; the log has it.",
+    meaning: "The server failed. Give the operator the instance that a GET shows; the log has it.",
   },
 } as const satisfies Record<string, ProblemType>;
 

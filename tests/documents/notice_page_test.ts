@@ -31,7 +31,7 @@ Deno.test("noticePage() describes every phase", () => {
       /Once removed, the path answers 410, .* Eventually it will answer 404/,
     ],
     deprecated: [
-      /still working\. Everything works until the next brownout, 3 May 2027, 09:00 UTC/,
+      /still working\. Everything works until the next brownout, 3 May 2027, 09:00 UTC\. The removal is on 30 Jun 2027, 12:00 UTC\./,
       /Deprecated from 1 Jan 2027, 00:00 UTC Removal 30 Jun /,
     ],
     brownout: [
@@ -55,7 +55,7 @@ Deno.test("noticePage() says what to do right below the headline and the state",
   const own = definePolicy({ ...SETTINGS, sunsetAt: "2027-12-31" });
   for (const phase of PHASES) {
     const headings = [...pageAt(INSTANTS[phase], POLICY, own).html.matchAll(/<(h[12]|p class)/g)];
-    const what = phase === "removed" ? 2 : 1; // states
+    const what = phase === "deprecated" || phase === "removed" ? 2 : 1; // states
     assertEquals(
       headings.slice(0, what + 2).map(([, name]) => name),
       ["h1", ...Array(what).fill("p class"), "h2"],
@@ -69,7 +69,10 @@ Deno.test("noticePage() states the answer after the removal", () => {
   const deprecated = textOf(pageAt(INSTANTS.deprecated, REDIRECTING).html);
   assertMatch(deprecated, /Once removed, the path answers 308, which redirects/);
   const removed = textOf(pageAt(INSTANTS.removed, REDIRECTING).html);
-  assertMatch(removed, /Removed\. Requests are redirected to the replacement with 308/);
+  assertMatch(
+    removed,
+    /Removed\. Requests with a valid token are redirected to the replacement with 308, others/,
+  );
   assert(!/answers 410/.test(removed));
 });
 
@@ -179,7 +182,7 @@ Deno.test("noticePage() says of each endpoint what its own policy does", () => {
   assertMatch(during, / \/video\/\{token\}: Brownout: .*? Requests get 410 until 6 Sep 2027/);
   assertMatch(during, / Brownout 410 The path is temporarily disabled/);
   const after = textOf(pageAt("2028-01-01", POLICY, own).html);
-  assertMatch(after, / \/video\/\{token\}: Removed\. Requests are redirected .* with 308/);
+  assertMatch(after, / \/video\/\{token\}: Removed\. Requests .* are redirected .* with 308/);
 });
 
 Deno.test("noticePage() does not mention brownouts once every path is removed", () => {
@@ -194,13 +197,13 @@ Deno.test("noticePage() says where items are, whatever is left of the deprecated
     const text = textOf(html);
     assertMatch(
       text,
-      / Where items are \/media\/\{token\}: published audio or video A path that this page does not name answers 404, even if it worked earlier\./,
+      / Where items are \/media\/\{token\}: published audio or video Any other path to an item that worked earlier was deleted\. It answers 404/,
     );
     assertStringIncludes(html, '<div id="removed">'); // earlier errors link to it
     assertEquals(unbalanced(html), []);
     if (endpoints.length > 0) continue;
     assertMatch(html, /<title>The older paths were removed<\/title>/);
-    assert(!/old path|brownout|deprecat/i.test(text), text);
+    assert(!/old paths|brownout|deprecated/i.test(text), text);
   }
 });
 

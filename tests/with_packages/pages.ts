@@ -289,7 +289,7 @@ Deno.test("the owner's page says what to change, by when, and which releases sti
   const text = textOf(page);
   const parts = [
     "Overcast still calls paths of media.example.com that were or will be removed",
-    "What to change Change only the path, in the URLs that you have stored, too: in feeds, download queues and databases. The token, the content and its ETag stay the same",
+    "What to change Change only the path. Change it in stored URLs, too: in feeds, download queues and databases.",
     "/audio/{token} becomes /media/{token} /video/{token} becomes /media/{token}",
     "By when Deprecated from 1 Jan 2027, 00:00 UTC",
     "/audio/{token}: Removal 31 Dec 2027, 00:00 UTC",
