@@ -60,6 +60,13 @@ export function faultIn(text: string): string | undefined {
   }
 }
 
+/** Returns the first schema of the search path that a URL sets, if it sets one. */
+export function schemaIn(text: string): string | undefined {
+  const options = parsePostgresUrl(text)?.searchParams.get("options") ?? "";
+  const found = /(?:-c\s*|--)search_path\s*=\s*(?:"([^"]+)"|([^\s,"$]+))/.exec(options);
+  return found?.[1] ?? found?.[2]?.toLowerCase(); // as PostgreSQL reads names
+}
+
 /** Returns a warning about parameters that nothing reads; `undefined` if there are none. */
 export function warningOf(text: string, setting: string): string | undefined {
   const names = [...parsePostgresUrl(text)?.searchParams.keys() ?? []];

@@ -10,8 +10,12 @@ import { PASSWORD, POSTGRES, type PostgresServer, USER } from "./postgres.ts";
 /** What tests on PostgreSQL behind PgBouncer need. */
 export const PGBOUNCER: readonly Need[] = [...POSTGRES, program("pgbouncer")];
 
-/** Starts PgBouncer in front of a server. */
-export function startPgBouncer(server: PostgresServer): Promise<Daemon> {
+/**
+ * Starts PgBouncer in front of a server.
+ *
+ * @param settings More lines of its configuration.
+ */
+export function startPgBouncer(server: PostgresServer, settings = ""): Promise<Daemon> {
   return Daemon.start("pgbouncer", ({ port, folder }) => ({
     args: [...Deno.uid() === 0 ? ["--user=postgres"] : [], `${folder}/pgbouncer.ini`],
     files: {
@@ -28,6 +32,7 @@ export function startPgBouncer(server: PostgresServer): Promise<Daemon> {
         min_pool_size = 2
         default_pool_size = 4
         server_round_robin = 1
+        ${settings}
         `,
     },
   }));

@@ -16,7 +16,7 @@ import { StorageError } from "../errors.ts";
 import { NotCreatedError, type OpenOptions, settingOf } from "../open_options.ts";
 import { waitFor } from "../../async/abort.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
-import { placeIn, warningOf } from "../postgres_url.ts";
+import { placeIn, schemaIn, warningOf } from "../postgres_url.ts";
 import { creationOf, type Schema, tableOf } from "../sql/schema.ts";
 import { DIALECT } from "./dialect.ts";
 import { loadPool, type Pool, type PoolClient } from "./driver.ts";
@@ -93,17 +93,32 @@ export class PostgresDatabase implements Database {
     const warning = warningOf(this.#url, settingOf(this.#options));
     if (warning !== undefined) this.#options.onWarn?.(warning);
     (await this.#connect()).release();
-    const setting = "SELECT current_setting('server_encoding') AS encoding";
-    const encoding = (await this.query({ text: setting }))[0]?.["encoding"];
+    const settings =
+      "SELECT current_setting('server_encoding') AS encoding, current_schema() AS schema";
+    const { encoding, schema } = (await this.query({ text: settings }))[0] ?? {};
     if (encoding !== "UTF8") {
       const fault = `${this.name} has the encoding "${encoding}"; expected "UTF8"`;
       throw new StorageError("postgres", fault);
     }
+    this.#requireSchema(schema as string | null);
     const [first] = schemas;
     for (const schema of schemas) {
       const name = await this.#createMissing(schema);
       if (schema === first && name !== undefined) this.#options.onCreate?.(name);
     }
+  }
+
+  /** Ensures that the schema in use is the one that the URL names. A pooler may have dropped it. */
+  #requireSchema(schema: string | null): void {
+    const expected = schemaIn(this.#url) ?? schema;
+    if (schema !== null && schema === expected) return;
+    const used = schema === null ? "no schema" : `the schema "${schema}"`;
+    const wanted = expected === null ? "one that exists" : `"${expected}"`;
+    throw new StorageError(
+      "postgres",
+      `${this.name} would use ${used}; expected ${wanted}: create it, and give the user USAGE on ` +
+        "it. If a pooler drops options from the URL, leave them out, and run ALTER ROLE … SET search_path",
+    );
   }
 
   /** Creates the tables of a schema if they are missing. Returns their name if it created them. */

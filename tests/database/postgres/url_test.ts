@@ -6,6 +6,7 @@ import { openUsage } from "../../../lib/usage/mod.ts";
 import { inFolder, media } from "../../support/media_cli.ts";
 import { fromRoot, SAMPLE_MP3 } from "../../support/paths.ts";
 import { needing, program, shared } from "../../support/permissions.ts";
+import { PGBOUNCER, startPgBouncer } from "../../support/pgbouncer.ts";
 import { PASSWORD, POSTGRES, PostgresServer, USER } from "../../support/postgres.ts";
 import { requestRaw } from "../../support/raw_http.ts";
 import { ServerProcess, storageIn } from "../../support/server.ts";
@@ -18,6 +19,45 @@ const withTls = shared(NEEDS, () => PostgresServer.start({ certifiedFor: ["IP:12
 /** Runs a command whose folder has no other storage. */
 const run = (folder: string, DATABASE_URL: string, args: string[]) =>
   media(folder, args, { DATABASE_URL });
+
+needing("processes", ...PGBOUNCER)(
+  "a schema that is not there, or that a pooler drops from the URL, is refused, and nothing is created",
+  () =>
+    inFolder(async (folder) => {
+      const database = await plain().createDatabase();
+      const options = "?options=-c%20search_path%3Dstage";
+      const [url, parts] = [plain().urlOf(database), { CONTENT: "none" }];
+      const tables = () =>
+        plain().query("SELECT relname FROM pg_class WHERE relname ~ '^media_head'", database);
+      const refusals = async (DATABASE_URL: string, used: string) => {
+        const expected = `would use ${used}; expected "stage": create it`;
+        const { code, stderr } = await run(folder, DATABASE_URL, ["list"]);
+        assertEquals(code, 1);
+        assertStringIncludes(stderr, expected);
+        const start = () => ServerProcess.start({ DATABASE_URL, ...parts }, folder);
+        assertStringIncludes((await assertRejects(start, Error)).message, expected);
+        assertEquals(await tables(), []);
+      };
+      await refusals(url + options, "no schema");
+      await plain().query(`CREATE SCHEMA stage AUTHORIZATION ${USER}`, database);
+      await using bouncer = await startPgBouncer(
+        plain(),
+        "ignore_startup_parameters = options",
+      );
+      const pooled = plain().urlOf(database, bouncer.port);
+      await refusals(pooled + options, 'the schema "public"');
+      await plain().query(
+        `ALTER ROLE ${USER} IN DATABASE ${database} SET search_path = stage`,
+        database,
+      );
+      await plain().query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}' AND pid <> pg_backend_pid()`,
+        database,
+      );
+      await using _server = await ServerProcess.start({ DATABASE_URL: pooled, ...parts }, folder);
+      assertEquals((await run(folder, pooled, ["list"])).code, 0);
+    }),
+);
 
 test("a schema in the URL is refused, and the form that the refusal names keeps two stages apart", () =>
   inFolder(async (folder) => {
