@@ -33,6 +33,12 @@ export const ENDPOINTS = ["/audio/{token}", "/video/{token}"].map((path) => ({
 /** Where items are. */
 export const ITEMS = [{ path: "/media/{token}", serves: "published audio or video" }];
 
+/** The page once every deprecated route is deleted. */
+export function lastPage() {
+  const notice = noticeAt(POLICY, [], { now: 0, contact: "mailto:ops@example.com" });
+  return noticePage(notice, { items: ITEMS, types: PROBLEM_TYPES, now: 0 });
+}
+
 export function pageAt(instant: string, policy = POLICY, video = policy, contact?: string) {
   const endpoints = ENDPOINTS.map((endpoint) => ({
     ...endpoint,

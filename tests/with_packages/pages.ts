@@ -16,7 +16,15 @@ import {
   type Page,
   testInBrowser,
 } from "../support/browser.ts";
-import { INSTANTS, OPEN, pageAt, POLICY, REDIRECTING, SETTINGS } from "../support/notice_pages.ts";
+import {
+  INSTANTS,
+  lastPage,
+  OPEN,
+  pageAt,
+  POLICY,
+  REDIRECTING,
+  SETTINGS,
+} from "../support/notice_pages.ts";
 import { shared } from "../support/permissions.ts";
 import { ALWAYS, report, row, ROWS, running, session } from "../support/usage_report.ts";
 
@@ -149,6 +157,25 @@ testInBrowser(
       assertEquals(shown.map((text) => text.replaceAll(/\s/g, " ").trim()), locals, timezoneId);
       await page.context().close();
     }
+  },
+);
+
+testInBrowser(
+  "the page without deprecated routes fits any screen, is accessible, and leads old errors to the removal",
+  async () => {
+    const { page, requests, complaints } = await visit(lastPage(), {
+      viewport: { width: 320, height: 640 },
+    });
+    assertEquals(await page.evaluate(STICKING_OUT), []);
+    assertMatch(
+      await page.locator("main").innerText(),
+      /^\/media\/\{token\}: published audio or video$/m,
+    );
+    assertEquals((await checkAccessibility(page)).violations, []);
+    await page.goto(`${ORIGIN}/deprecation#removed`);
+    assertStringIncludes(await page.locator(":target").innerText(), "The path was removed");
+    assertEquals([requests, complaints], [[`${ORIGIN}/deprecation`], []]);
+    await page.context().close();
   },
 );
 
@@ -321,6 +348,29 @@ Deno.test("the owner's page says what to change, by when, and which releases sti
     textOf(await ownerPageOf(SOON)),
     "paths of media.example.com that will be removed",
   );
+});
+
+Deno.test("the owner's page says which paths are gone, and what replaces them", async () => {
+  const [audio, video] = ["/audio/:token", "/video/:token"];
+  const rows = [...RELEASED, row(1, APP, 2, { route: video })];
+  const before = session(1000, 10, {
+    policies: { [audio]: LATER, [video]: LATER },
+    ended: "stopped",
+  });
+  const left: [policies: Record<string, Policy>, gone: string, still: RegExp | undefined][] = [
+    [{ [video]: LATER }, "/audio/{token}: The path is gone", /\/video\/\{token\}: A brownout/],
+    [{}, "The path is gone: it answers 404, like any unknown path.", undefined],
+  ];
+  for (const [policies, gone, still] of left) {
+    const sessions = [before, running(5, { policies })];
+    const options = { client: APP, days: 7, routes: [audio, video] };
+    const more = { sessions, successorOf, publicUrl: PUBLIC_URL, contact: CONTACT };
+    const text = textOf(ownerPage(await report(rows, sessions, options), more));
+    assertStringIncludes(text, "/audio/{token} becomes /media/{token}");
+    assertStringIncludes(text, gone);
+    if (still === undefined) assert(!/Eventually|brownout that/.test(text), text);
+    else assertMatch(text, still);
+  }
 });
 
 Deno.test("the owner's page says since when responses announced, and what failed in brownouts", async () => {
