@@ -42,6 +42,9 @@ export const RELATIONS = ["successor-version", "deprecation", "sunset"];
 /** Matches a Date, with any parameters (RFC 9651 §3.3.7, §3.3.8 and §3.1.2). */
 const DATE = /^@(-?\d{1,15})(?:; *[a-z*][\w.*-]*(?:=(?:%?"(?:[^"\\]|\\.)*"|[^\s;",]+))?)*$/;
 
+/** Matches the boolean false of RFC 9651 §3.3.6, and `false` as the opposite of an invalid `true`. */
+const NOT_DEPRECATED = /^(?:\?0|false)(?: *;|$)/i;
+
 /** A response, and the values read from it. */
 interface Reading extends Omit<Inspection, "state" | "faults"> {
   readonly status: number;
@@ -93,6 +96,7 @@ export function inspect(
   for (const [name, value] of entries) {
     if (value !== undefined) headers.set(name.toLowerCase(), String(value));
   }
+  if (NOT_DEPRECATED.test(headers.get("deprecation") ?? "")) headers.delete("deprecation");
   const relations = readRelations(headers.get("link") ?? "", url);
   const links = new Map<string, string[]>();
   for (const { name, target } of relations) {
@@ -105,7 +109,7 @@ export function inspect(
   const isRefused = isAnnounced && (status === 503 || status === 410);
   const announced = {
     deprecatedAt: readLoosely(headers.get("deprecation"), now),
-    sunsetAt: readLoosely(headers.get("sunset"), now),
+    sunsetAt: earliestIn(headers.get("sunset"), now),
     retryAt: isRefused ? parseHttpDate(headers.get("retry-after") ?? "", now) : undefined,
     links,
   };
@@ -146,7 +150,8 @@ const FAULTS: readonly [name: string, section: string, find: (reading: Reading) 
   ["invalid-sunset", "RFC 8594 §3", ({ headers, sunsetAt }) => {
     const value = headers.get("sunset");
     const expected = sunsetAt === undefined ? "an HTTP-date" : formatHttpDate(sunsetAt);
-    return value === undefined || value === expected ? [] : [difference("Sunset", value, expected)];
+    const isExpected = value === undefined || linesOf(value).every((line) => line === expected);
+    return isExpected ? [] : [difference("Sunset", value, expected)];
   }],
   ["sunset-before-deprecation", "RFC 9745 §4", ({ deprecatedAt = NaN, sunsetAt = NaN }) => {
     const deprecation = `Deprecation, which is ${formatHttpDate(deprecatedAt)}`;
@@ -208,6 +213,17 @@ function freshUntil(field: string, value: string, { status, headers, now }: Read
 
 function difference(field: string, value: string, expected: string): string {
   return `${field} is ${JSON.stringify(value)}: expected ${expected}`;
+}
+
+/** Returns the lines of a field of dates, which commas join. The comma after a weekday joins none. */
+function linesOf(value: string): string[] {
+  return value.split(/(?<!mon|tue|wed|thu|fri|sat|sun|day),/i).map((line) => line.trim());
+}
+
+/** Parses each line of a field, and returns the earliest instant. */
+function earliestIn(value: string | undefined, now: number): number | undefined {
+  const instants = linesOf(value ?? "").flatMap((line) => readLoosely(line, now) ?? []);
+  return instants.length === 0 ? undefined : Math.min(...instants);
 }
 
 /** Parses an instant in any form that servers send, except forms that depend on the machine. */

@@ -49,6 +49,10 @@ const FAULTS: [name: string, section: string, fields: Record<string, string>[], 
         ...["Wed, 30 Jun 2027 02:00:00 +0200", "Wed, 30 Jun 2027 00:00:00 UTC"],
         "Tue, 30 Jun 2027 00:00:00 GMT", // another weekday
         "Wednesday, 30-Jun-27 00:00:00 GMT", // obsolete
+        // Two lines
+        "Wed, 30 Jun 2027 00:00:00 GMT, Thu, 01 Jul 2027 00:00:00 GMT",
+        "Thu, 01 Jul 2027 00:00:00 GMT,Wed, 30 Jun 2027 00:00:00 GMT",
+        "Wed, 30 Jun 2027 00:00:00 GMT, 2027-06-30T00:00:00Z",
       ].map((sunset) => ({ sunset })),
     ],
     [
@@ -231,6 +235,18 @@ Deno.test("inspect() returns what was announced, and reads it tolerantly", () =>
   for (const text of ["true", "soon", "2027-02-30", "Fri, 01 Jan 2027 00:00:00"]) {
     assertEquals(inspected({ deprecation: text }).deprecatedAt, undefined, text);
   }
+  const [date, later] = [SOUND.sunset, "Thu, 01 Jul 2027 00:00:00 GMT"];
+  for (const lines of [[date, date], [date, later], [later, date], [later, "2027-06-30", "soon"]]) {
+    const headers = new Headers(SOUND);
+    headers.delete("sunset");
+    for (const line of lines) headers.append("Sunset", line);
+    const { sunsetAt, faults } = inspect({ status: 200, headers, url: URL }, { now: NOW });
+    const isOne = lines.every((line) => line === date);
+    assertEquals([sunsetAt, faults.map(({ name }) => name)], [
+      SUNSET_AT,
+      isOne ? [] : ["invalid-sunset"],
+    ]);
+  }
   const soon = { ...SOUND, "retry-after": new Date(NOW + 60_000).toUTCString() };
   assertEquals(inspected(soon, 503).retryAt, NOW + 60_000);
   assertEquals(inspected(soon).retryAt, undefined);
@@ -244,6 +260,10 @@ Deno.test("inspect() derives the state from the status and the fields", () => {
   const rows: [state: State, fields: Record<string, string>, status: number][] = [
     ["none", {}, 200],
     ["none", { "retry-after": "60", link: '</v2>; rel="successor-version"' }, 503],
+    ...["?0", "false", "False", "?0;x=1"].map((deprecation): typeof rows[number] => {
+      return ["none", { deprecation }, 200];
+    }),
+    ["announced", { deprecation: "?0", sunset: SOUND.sunset }, 200],
     ["announced", { ...SOUND, deprecation: "@1811808000" }, 200],
     ["announced", { sunset: SOUND.sunset }, 200],
     ["announced", { link: '</why>; rel="deprecation"' }, 404],
