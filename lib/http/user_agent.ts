@@ -44,8 +44,12 @@ const BOT = /[(;] ?(?:compatible;[ +]*|(?=[^();]+; ?\+http))([^;)]+)/;
 const PRODUCT_OR_COMMENT =
   /https?:\S*|\(+(?:[^()]|\([^()]*\))*|([\w%\x80-\xff][^/;,:()[\]]*)(?:\/\S*)?/g;
 
-/** Matches the end of a product after its name: a version without a slash, or a URL's scheme. */
-const VERSION_SUFFIX = / v?\d.*|[-_]?v?\d{1,4}\.\d.*| \+?https?$/;
+/**
+ * Matches the end of a product after its name: a version without a slash, or a URL's scheme. A
+ * version after "@" has up to three numbers and nothing like the end of a mail address.
+ */
+const VERSION_SUFFIX =
+  /@v?\d+(?:\.\d+){0,2}(?:[-+][a-zA-Z\d]+(?:\.\d+)*)?(?= |$).*| v?\d.*|[-_]?v?\d{1,4}\.\d.*| \+?https?$/;
 
 /**
  * Matches anything that may identify a person, an installation or an item: numbers, hashes, UUIDs,
@@ -116,7 +120,7 @@ function firstProductIn(userAgent: string): [name: string, rest: string] {
 }
 
 function releaseIn(rest: string): string | undefined {
-  const [, version = ""] = /^[ /_-]*v?(\d\S*)/i.exec(rest) ?? [];
+  const [, version = ""] = /^[ /_@-]*v?(\d\S*)/i.exec(rest) ?? [];
   return IDENTIFYING.test(version) ? undefined : RELEASE.exec(version)?.[0];
 }
 

@@ -38,6 +38,11 @@ Deno.test("productOf() returns the version that follows the name, without what i
     ["App/beta", "App", undefined],
     ["App (1.2)", "App", undefined],
     ["App/\u0663.\u0660", "App", undefined],
+    ["checkout-service@1.4.2", "checkout-service", "1.4.2"],
+    ["checkout@v2.0.0-beta.1 axios/1.7", "checkout", "2.0.0-beta.1"],
+    ["checkout@7 (linux)", "checkout", "7"],
+    ...["jane@163.com", "jane@1.4.com", "jane@4-you.de", "jane@1.2.3-you.de", "jane@192.0.2.4"]
+      .map((mail): [string, string, undefined] => [mail, "(other)", undefined]),
     // An address has four numbers.
     ["App/192.0.2.4", "App", "192.0.2"],
     ["App 192.0.2.4", "App", "192.0.2"],
