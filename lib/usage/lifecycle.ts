@@ -2,7 +2,13 @@
 /** The program `lifecycle`, with the commands `check` and `usage`. */
 
 import process from "node:process";
+import { messageOf } from "../input/printable.ts";
+import { RefusedError } from "../input/refused_error.ts";
 import { runLifecycle } from "../lifecycle/check.ts";
+import { print, printError } from "./output.ts";
+
+/** The exit status of a command that cannot be run, or whose output cannot be written. */
+const FAILED = 2;
 
 /** Runs a command. Returns the exit status. */
 async function main(args: readonly string[]): Promise<number> {
@@ -11,8 +17,15 @@ async function main(args: readonly string[]): Promise<number> {
     return await runUsage(args.slice(1));
   }
   const { text, isUsageError, exitStatus } = await runLifecycle(args);
-  console[isUsageError ? "error" : "log"](text);
-  return exitStatus;
+  try {
+    if (isUsageError) console.error(text);
+    else await print(text);
+    return exitStatus;
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    printError(messageOf(error));
+    return FAILED;
+  }
 }
 
 const args = process.argv.slice(2);

@@ -3,14 +3,14 @@
 import { type Command, CommanderError } from "commander";
 import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import process from "node:process";
 import { StorageError } from "../database/errors.ts";
 import { argument } from "../input/arguments.ts";
-import { messageOf, printableLines, quoted, withoutPassword } from "../input/printable.ts";
+import { messageOf, quoted, withoutPassword } from "../input/printable.ts";
 import { RefusedError, WrongUsageError } from "../input/refused_error.ts";
 import { ExitError, usageCommand, type UsageRecord } from "./command.ts";
 import { nodeRuntime } from "./node_runtime.ts";
 import { openLedger } from "./open_ledger.ts";
+import { print, printError } from "./output.ts";
 import { judgedRoutes } from "./report.ts";
 
 /** The options that this command adds to those of every usage command. */
@@ -124,20 +124,6 @@ function routeOf(url: string, routes: readonly string[]): string {
   if (found !== undefined) return found;
   const known = routes.map((route) => `"${route}"`).join(" or ");
   throw new WrongUsageError(`--probe "${url}": expected an item under ${known}`);
-}
-
-/** Prints lines to standard output. Rejects if its reader has closed the pipe. */
-function print(text: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    process.stdout.once("error", (cause) => {
-      reject(new RefusedError("The output cannot be written", { cause }));
-    });
-    process.stdout.write(`${printableLines(text)}\n`, (cause) => cause || resolve());
-  });
-}
-
-function printError(text: string): void {
-  console.error(printableLines(`lifecycle: ${text}`));
 }
 
 /** Writes a page to a draft, and moves it into place. Refuses the files of the record. */
