@@ -3,7 +3,8 @@
  * and give an ES module no `require`.
  */
 
-import type { SqliteRuntime } from "../database/sqlite/runtime.ts";
+import { isMissing, type SqliteRuntime } from "../database/sqlite/runtime.ts";
+import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../input/refused_error.ts";
 
 /** @throws {RefusedError} If this runtime has no SQLite. */
@@ -16,12 +17,20 @@ export function nodeRuntime(): SqliteRuntime {
         "use Node 22.13 or later without --no-experimental-sqlite, or Deno",
     );
   }
-  const { mkdir, open, stat } = getBuiltinModule("node:fs/promises");
+  const { open, stat } = getBuiltinModule("node:fs/promises");
   const { dirname } = getBuiltinModule("node:path");
   return {
     DatabaseSync: sqlite.DatabaseSync,
     stat: (path) => stat(path, { bigint: true }),
-    createFolderOf: (path) => mkdir(dirname(path), { recursive: true }),
+    async ensureFolderOf(path) {
+      const folder = dirname(path); // not created, because the path may be mistyped
+      await stat(folder).catch((error) => {
+        if (!isMissing(error)) throw error;
+        throw new Error(
+          `The folder ${quoted(folder)} does not exist; correct the path or create it`,
+        );
+      });
+    },
     async sync(path) {
       const file = await open(path, "r+");
       try {

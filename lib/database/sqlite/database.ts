@@ -228,7 +228,7 @@ function connect(
 /** Makes sure that a file that must exist does, or that the folder of any other exists. */
 async function requirePlace(path: string, { mustExist, runtime }: SqliteOptions): Promise<void> {
   if (!mustExist) {
-    await runtime.createFolderOf(path);
+    await runtime.ensureFolderOf(path);
     return;
   }
   await runtime.stat(path).catch((error) => {

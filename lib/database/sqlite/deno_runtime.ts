@@ -7,7 +7,7 @@ import type { SqliteRuntime } from "./runtime.ts";
 export const DENO_RUNTIME: SqliteRuntime = {
   DatabaseSync,
   stat: (path) => Deno.stat(path),
-  createFolderOf: (path) => Deno.mkdir(dirname(path), { recursive: true }),
+  ensureFolderOf: (path) => Deno.mkdir(dirname(path), { recursive: true }),
   async sync(path) {
     const file = await Deno.open(path, { write: true });
     await file.syncData().finally(() => file.close());

@@ -6,8 +6,8 @@ export interface SqliteRuntime {
   readonly DatabaseSync: typeof DatabaseSync;
   /** Returns the identity of a file. Rejects with the code `ENOENT` if there is none. */
   stat(path: string): Promise<{ readonly dev: unknown; readonly ino: unknown }>;
-  /** Creates the folder of a file, and its parents, if they are missing. */
-  createFolderOf(path: string): Promise<unknown>;
+  /** Resolves if the folder of a file is there, or was created. */
+  ensureFolderOf(path: string): Promise<unknown>;
   /** Syncs the content of a file to disk. Rejects with the code `ENOENT` if there is none. */
   sync(path: string): Promise<void>;
 }
