@@ -49,6 +49,7 @@ export function placeIn(text: string): string {
  * value that may be secret.
  */
 export function faultIn(text: string): string | undefined {
+  if (text.includes("#")) return 'the URL has an unescaped "#"; write it as "%23"';
   for (const [name, value] of parsePostgresUrl(text)?.searchParams ?? []) {
     if (READ.includes(name) || OTHERS.includes(name)) continue;
     const meant = [...READ, ...SCHEMA].find((other) => isMistyped(name.toLowerCase(), other));

@@ -19,7 +19,7 @@ import { fulfilledWithin } from "../../async/deadline.ts";
 import { placeIn, schemaIn, warningOf } from "../postgres_url.ts";
 import { creationOf, type Schema, tableOf } from "../sql/schema.ts";
 import { DIALECT } from "./dialect.ts";
-import { loadPool, type Pool, type PoolClient } from "./driver.ts";
+import { loadDriver, type Pool, type PoolClient } from "./driver.ts";
 
 /** The timeout for connecting, and for a statement that a request waits for, in milliseconds. */
 const READ_TIMEOUT_MS = 1_500;
@@ -50,23 +50,36 @@ const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000";
  */
 const TABLES_LOCK = 0x6d68_6361;
 
+export interface PostgresOptions extends OpenOptions {
+  /** Returns the password for a connection, in place of the URL's. */
+  readonly password?: (() => string | Promise<string>) | undefined;
+}
+
 /** A PostgreSQL database. Connections are opened on demand. */
 export class PostgresDatabase implements Database {
   readonly clock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
   readonly batch = 500; // each statement takes a round trip
   readonly #pool: Pool;
-  readonly #options: OpenOptions;
+  readonly #options: PostgresOptions;
   readonly #url: string;
   /** The name of the database in messages. */
   readonly name: string;
 
   /** @param url `postgres://…`; parameters like `sslmode` configure encryption. */
-  constructor(url: string, options: OpenOptions = {}) {
+  constructor(url: string, options: PostgresOptions = {}) {
     this.#url = url;
     this.#options = options;
     this.name = `the database (${settingOf(options)})`;
-    const Pool = loadPool();
+    const { Client, Pool } = loadDriver();
+    const { password } = options;
     this.#pool = new Pool({
+      // Not the pool's own `password`: that of the URL would replace it, even where it is empty.
+      Client: password === undefined ? Client : class extends Client {
+        constructor(config?: ConstructorParameters<typeof Client>[0]) {
+          super(config);
+          Object.assign(this, { password });
+        }
+      },
       application_name: "media-head",
       // pg checks the certificate in all these modes, and warns that this will change.
       connectionString: url.includes("uselibpqcompat=")

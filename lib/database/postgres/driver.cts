@@ -4,22 +4,26 @@
  */
 
 // @ts-types="npm:@types/pg@8.20.0"
-import type { Pool } from "pg";
+import type { Client, Pool } from "pg";
 import { RefusedError } from "../../input/refused_error.ts";
 
 // @ts-types="npm:@types/pg@8.20.0"
 export type { Pool, PoolClient } from "pg";
 
-declare const require: (name: "pg") => { readonly Pool: typeof Pool };
+/** The classes of connections, and of pools of them. */
+export interface Driver {
+  readonly Client: typeof Client;
+  readonly Pool: typeof Pool;
+}
+
+declare const require: (name: "pg") => Driver;
 
 /**
- * Returns the class of connection pools.
- *
  * @throws {RefusedError} If the package `pg` cannot be loaded.
  */
-export function loadPool(): typeof Pool {
+export function loadDriver(): Driver {
   try {
-    return require("pg").Pool;
+    return require("pg");
   } catch (error) {
     const [reason] = (error as Error).message.split("\n"); // without the files that require it
     throw new RefusedError(
