@@ -41,30 +41,28 @@ export function withoutValue(name: string): string {
   return name.replace(/[^\w-].*/s, "…");
 }
 
-/** Matches the value of the operator's field, e.g. a consumer's id that a gateway adds. */
+/** Matches an id of the operator's or the application's, e.g. a consumer's that a gateway adds. */
 const ID = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
 
 /** Captures the DNS name in an Origin or Referer (RFC 6454, RFC 9110 §10.1.3), and no path. */
 const SITE = /^https?:\/\/((?=[a-z0-9.-]*[a-z])[a-z0-9.-]{1,75})(?::\d+)?(?:\/|$)/i;
 
 /**
- * Returns the client that sent a request: "probe …" for a probe, "id …" from the operator's field,
- * "site …" for a browser, or "app …" from User-Agent. Only the operator's field can put an address
- * or token into the name.
+ * Returns the client that sent a request: "probe …" for a probe, "id …" if it has an id, "site …"
+ * for a browser, or "app …" from User-Agent. Only an id can put an address or token into the name.
  *
- * @param field The name of the request field that identifies clients to the operator, if any.
+ * @param id The client's id, from the operator's field or the application, if it has one.
  * @returns The name and release of an app. For any other client, its name, and the app's name in
  *   place of a release.
  */
-export function callerOf(fields: Headers, field: string | undefined): Product {
+export function callerOf(fields: Headers, id: string | undefined): Product {
   const probe = fields.get(PROBE_FIELD);
   if (probe !== null) {
     return { name: PROBE_NAME.test(probe) ? `${PROBE_PREFIX}${probe}` : OTHER_PROBES };
   }
   const userAgent = fields.get("user-agent");
   if (userAgent === CHECK_CLIENT) return { name: CHECKS };
-  const id = field === undefined ? null : fields.get(field);
-  if (id !== null) {
+  if (id !== undefined) {
     return ID.test(id) ? { name: `id ${id}`, release: appIn(userAgent) } : OTHER_CLIENT;
   }
   if (userAgent?.startsWith("Mozilla/")) { // a browser

@@ -24,11 +24,12 @@ import {
 import { yieldToRequests } from "../async/yield.ts";
 
 const KEY_COLUMNS = USAGE_KEY.join(", ");
-const SESSION_COLUMNS = "id, policies, machine, pid, process_started, began, reported, clock, " +
-  "restarted, sequence, ended, ended_by";
+const SESSION_COLUMNS =
+  "id, policies, may_start_unregistered, public_url, contact, machine, pid, " +
+  "process_started, began, reported, clock, restarted, sequence, ended, ended_by";
 
 /** The facts with which a session begins. Its clock is read just before it is sent. */
-export type NewSession = Pick<Session, "id" | "policies" | "process" | "clock" | "sequence">;
+export type NewSession = Omit<Session, "began" | "reported" | "restarted" | "ended" | "endedBy">;
 
 /** The effects of a new session on the process's previous one, and on the record. */
 export interface BeginOptions {
@@ -72,9 +73,11 @@ export class Ledger {
    *   number or has ended. In that case, nothing is recorded.
    */
   async begin(
-    { id, policies, process, clock, sequence }: NewSession,
+    session: NewSession,
     { lapsed, lost }: BeginOptions = {},
   ): Promise<number | undefined> {
+    const { id, policies, process, clock, sequence } = session;
+    const { mayStartUnregistered = false, publicUrl, contact } = session;
     const lapse = "UPDATE media_head_session SET ended = 'lapsed' WHERE id = $1 AND ended IS NULL";
     const ending: Statement[] = [];
     if (lapsed !== undefined) {
@@ -89,8 +92,10 @@ export class Ledger {
     };
     const beginning: Statement = {
       text: `INSERT INTO media_head_session
-               (id, policies, machine, pid, process_started, clock, began, reported, sequence)
-             SELECT $1, $2, $3, CAST($4 AS bigint), CAST($5 AS bigint), CAST($6 AS bigint), now, now, $7
+               (id, policies, machine, pid, process_started, clock, began, reported, sequence,
+               may_start_unregistered, public_url, contact)
+             SELECT $1, $2, $3, CAST($4 AS bigint), CAST($5 AS bigint), CAST($6 AS bigint), now, now, $7,
+               CAST($8 AS bigint), $9, $10
              FROM (SELECT ${this.#now} AS now) AS time WHERE true
              ON CONFLICT (id) DO UPDATE SET began = excluded.began, reported = excluded.reported,
              clock = excluded.clock, restarted = NULL RETURNING began`,
@@ -102,6 +107,9 @@ export class Ledger {
         process.started,
         clock,
         sequence,
+        Number(mayStartUnregistered),
+        publicUrl ?? null,
+        contact ?? null,
       ],
     };
     const results = await this.#database.transact([...ending, restart, beginning], {
@@ -298,6 +306,9 @@ function sessionOf(row: Row): Session {
   return {
     id: row["id"] as string,
     policies: JSON.parse(row["policies"] as string),
+    mayStartUnregistered: row["may_start_unregistered"] === 1,
+    publicUrl: row["public_url"] as string | null ?? undefined,
+    contact: row["contact"] as string | null ?? undefined,
     process: {
       machine: row["machine"] as string | null ?? undefined,
       pid: row["pid"] as number,

@@ -24,8 +24,9 @@ export interface Counter {
    * Counts one response.
    *
    * @param fields The fields of the request. They identify the client.
+   * @param id The client's id, if it has one. Default: the value of the operator's field.
    */
-  count(fields: Headers): void;
+  count(fields: Headers, id?: string): void;
 }
 
 type Calls = UsageCount & { calls: number };
@@ -105,15 +106,20 @@ export class UsageMeter {
       const made: ClientCounter = {
         common: { route, method, phase, brownout: start, status, impact },
         counts: new Map(),
-        count: (fields) => this.#count(made, fields),
+        count: (fields, id) => this.#count(made, fields, id ?? this.#idIn(fields)),
       };
       this.#counters.set(key, counter = made);
     }
     return counter;
   }
 
-  #count({ common, counts }: ClientCounter, fields: Headers): void {
-    const caller = callerOf(fields, this.#field);
+  /** Returns the value of the operator's field. */
+  #idIn(fields: Headers): string | undefined {
+    return this.#field === undefined ? undefined : fields.get(this.#field) ?? undefined;
+  }
+
+  #count({ common, counts }: ClientCounter, fields: Headers, id: string | undefined): void {
+    const caller = callerOf(fields, id);
     const isProbe = caller.name.startsWith(PROBE_PREFIX);
     const impact = isProbe ? "none" : common.impact; // a probe is no call
     const client = isProbe ? this.#names.probeFor(caller.name) : this.#names.nameFor(caller.name);

@@ -7,7 +7,7 @@
 
 import { StorageError } from "../database/errors.ts";
 import { mismatch, requireNames } from "../lifecycle/mismatch.ts";
-import type { LifecycleOptions, RequestHead } from "../lifecycle/options.ts";
+import { isPromise, type LifecycleOptions, type RequestHead } from "../lifecycle/options.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import {
   type Middleware,
@@ -17,10 +17,10 @@ import {
 } from "../lifecycle/retire.ts";
 import { withLifecycle } from "../lifecycle/with_lifecycle.ts";
 import { FaultLog, lineLog, type Log, type LogEvent } from "../log/log.ts";
-import { CLIENT_FIELD, withoutValue } from "./client_names.ts";
 import { thisProcess } from "./node_process.ts";
 import { nodeRuntime } from "./node_runtime.ts";
-import { openLedger } from "./open_ledger.ts";
+import { messageOf, withoutPassword } from "../input/printable.ts";
+import { type OpenLedger, openLedger } from "./open_ledger.ts";
 import { Recorder } from "./recorder.ts";
 import { requireRouteNames } from "./records.ts";
 import { sessionFacts } from "./session_name.ts";
@@ -35,12 +35,40 @@ export interface UsageOptions {
    * same routes.
    */
   readonly routes: Readonly<Record<string, Policy>>;
-  /** The name of the request field that identifies clients, e.g. one that a gateway sets. */
-  readonly clientField?: string | undefined;
+  /**
+   * Returns the password for PostgreSQL, in place of the URL's. Asked for each new connection, which
+   * has 1.5 seconds in all.
+   */
+  readonly password?: (() => string | Promise<string>) | undefined;
+  /**
+   * Whether to reject if the process cannot be registered. With `false`, the process serves with a
+   * `fault`, keeps its counts, and registers when it can; every verdict on its routes then rests on
+   * no such process having ended unregistered. Default: true.
+   */
+  readonly required?: boolean | undefined;
+  /**
+   * The URL at which clients reach the application: `https:` or `http:`, without user and password.
+   * The page for a client's owner names it.
+   */
+  readonly publicUrl?: string | undefined;
+  /** The contact on the page for a client's owner: a `mailto:` or `https:` URL. */
+  readonly contact?: string | undefined;
   /** The number of whole days to retain, at least 1. Default: 400. */
   readonly retainDays?: number | undefined;
   /** Logs an event. Default: prints it to standard error as a line of JSON. */
   readonly log?: ((event: LogEvent) => void) | undefined;
+}
+
+/** The option of a route that those of the library lack. */
+export interface ClientOption<Handled extends readonly unknown[]> {
+  /**
+   * Returns the id of the client that called, as the application knows it after its own
+   * authentication, e.g. `request.user?.id`. Called with what the handler got, when the response's
+   * head is sent. An id is 1 to 64 printable ASCII characters, without a space at either end; anything
+   * else counts as "(other)". Without an id, the client is known by `Origin`, `Referer` or
+   * `User-Agent`. Ids are recorded as they are: return no secret and no mail address.
+   */
+  readonly client?: ((...handled: Handled) => string | number | null | undefined) | undefined;
 }
 
 /** The connection of a process to the record of calls. */
@@ -56,7 +84,9 @@ export interface Usage {
     Outgoing extends NodeResponse = NodeResponse,
   >(
     route: string,
-    options?: LifecycleOptions<RequestHead, readonly [Incoming, Outgoing]>,
+    options?:
+      & LifecycleOptions<RequestHead, readonly [Incoming, Outgoing]>
+      & ClientOption<readonly [request: Incoming, response: Outgoing]>,
   ): Middleware<Incoming, Outgoing>;
   /**
    * Does the same as the library's `withLifecycle()`, with the policy of a route, and counts the
@@ -67,11 +97,14 @@ export interface Usage {
   withLifecycle<Incoming extends Request, Rest extends unknown[]>(
     handler: (request: Incoming, ...rest: Rest) => Response | Promise<Response>,
     route: string,
-    options?: LifecycleOptions<Incoming, Rest>,
+    options?:
+      & LifecycleOptions<Incoming, Rest>
+      & ClientOption<readonly [request: Incoming, ...rest: Rest]>,
   ): (request: Incoming, ...rest: Rest) => Promise<Response>;
   /**
    * The id of the process's session, as the gate and the log name it. It changes if the session ends
-   * while the process runs, for example because the machine slept.
+   * while the process runs, for example because the machine slept. It is in the record once the
+   * process is registered.
    */
   readonly session: string;
   /** The fault of the record of calls, for a health check; `undefined` if there is none. */
@@ -84,7 +117,9 @@ export interface Usage {
   close(): Promise<void>;
 }
 
-const OPTION_NAMES = ["routes", "clientField", "retainDays", "log"];
+const OPTION_NAMES = [
+  ...["routes", "password", "required", "publicUrl", "contact", "retainDays", "log"],
+];
 
 /**
  * Registers this process in the record of calls, and creates the record if needed.
@@ -92,47 +127,72 @@ const OPTION_NAMES = ["routes", "clientField", "retainDays", "log"];
  * @param database `sqlite:PATH`, for processes on one machine, or `postgres://…`. PostgreSQL needs
  *   the package `pg`.
  * @throws {TypeError} If an option is not valid.
- * @throws {Error} If the process cannot be registered: its calls would not be counted.
+ * @throws {Error} If the process cannot be registered, and `required` is not false: its calls would
+ *   not be counted. The message has the cause.
  */
 export async function openUsage(database: string, options: UsageOptions): Promise<Usage> {
   requireOptions(options);
-  const { routes: policies, clientField, retainDays = 400 } = options;
+  const { routes: policies, password, required = true, retainDays = 400 } = options;
+  const { publicUrl, contact } = options;
   const log = guarded(options.log ?? lineLog(Date.now));
   const onWarn = (message: string) => log({ event: "warning", message });
-  const opening = { setting: "openUsage()", runtime: nodeRuntime, onWarn };
-  const { ledger, close } = await openLedger(database, opening);
+  const opening = { setting: "openUsage()", runtime: nodeRuntime, onWarn, password };
+  let opened: OpenLedger | undefined;
+  const ledger = async () => (opened ??= await openLedger(database, opening)).ledger;
   const process = thisProcess();
-  const settings = { ledger, policies, process, retainDays, clientField, clock: Date.now, log };
-  const recorder = new Recorder(settings);
+  const recorder = new Recorder({
+    ...{ ledger, policies, process, retainDays, publicUrl, contact, clock: Date.now, log },
+    mayStartUnregistered: !required,
+  });
   try {
     await recorder.start();
   } catch (error) {
-    await close();
-    throw error;
+    await opened?.close();
+    throw withCause(error);
   }
-  log({ event: "session", ...sessionFacts(recorder.session, process) });
+  if (recorder.isRegistered) log({ event: "session", ...sessionFacts(recorder.session, process) });
   const { meter } = recorder;
   const faults = new FaultLog(log);
   let closing: Promise<void> | undefined;
   let wasLate = false;
 
-  /** Returns a route's policy, and its options with counting added. */
+  /**
+   * Returns a route's policy, and its options with counting added.
+   *
+   * @param identify Returns the client's id.
+   */
   function counted<Incoming extends RequestHead, Rest extends readonly unknown[]>(
     route: string,
-    given: LifecycleOptions<Incoming, Rest> = {},
+    given: LifecycleOptions<Incoming, Rest>,
+    identify: ((request: Incoming, ...rest: Rest) => unknown) | undefined,
   ): [policy: Policy, options: LifecycleOptions<Incoming, Rest>] {
     const policy = Object.hasOwn(policies, route) ? policies[route] : undefined;
     if (policy === undefined) {
       const known = Object.keys(policies).map((name) => `"${name}"`).join(" or ");
       throw new TypeError(`route: expected ${known}, got "${route}"`);
     }
+    const idOf = (request: Incoming, rest: Rest): string | undefined => {
+      try {
+        return idFrom(identify?.(request, ...rest));
+      } catch (error) {
+        faults.report(error, { route });
+        return NO_ID;
+      }
+    };
     const onCount: typeof given.onCount = (call, request, ...rest) => {
       if (closing === undefined) {
         const { phase, status } = call;
         const until = phase === "brownout" ? brownoutEnd(policy, given.clock) : 0;
         const impact = call.breaks ? "breaking" : "none";
         const { method, headers } = request;
-        meter.counterOf({ route, method, moment: { phase, until }, status, impact }).count(headers);
+        const counter = meter.counterOf({
+          route,
+          method,
+          moment: { phase, until },
+          status,
+          impact,
+        });
+        counter.count(headers, idOf(request, rest));
       } else {
         wasLate = true;
         faults.report(new StorageError("usage", LATE), { route });
@@ -145,13 +205,20 @@ export async function openUsage(database: string, options: UsageOptions): Promis
   async function end(): Promise<void> {
     await recorder.stop();
     const lost = recorder.unrecorded();
+    if (!recorder.isRegistered) log({ event: "error", message: UNREGISTERED });
     if (lost > 0) log({ event: "error", message: `${lost} calls could not be recorded` });
-    await close();
+    await opened?.close();
   }
 
   return {
-    retire: (route, given) => retire(...counted(route, given)),
-    withLifecycle: (handler, route, given) => withLifecycle(handler, ...counted(route, given)),
+    retire(route, options = {}) {
+      const { client, ...given } = requireClient(options);
+      return retire(...counted(route, given, client && ((_, ...handled) => client(...handled))));
+    },
+    withLifecycle(handler, route, options = {}) {
+      const { client, ...given } = requireClient(options);
+      return withLifecycle(handler, ...counted(route, given, client));
+    },
     get session() {
       return recorder.session;
     },
@@ -175,6 +242,23 @@ function brownoutEnd({ brownouts }: Policy, clock = Date.now): number {
   return brownouts.findLast(({ start }) => start <= now)?.end ?? 0;
 }
 
+/** An id that counts as "(other)". */
+const NO_ID = "";
+
+/**
+ * Returns the id in what the option `client` returned; `undefined` if the client has none.
+ *
+ * @throws {TypeError} If it is neither a string nor a number.
+ */
+function idFrom(value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "string" || typeof value === "number") return String(value);
+  if (isPromise(value)) value.then(undefined, () => {}); // nobody else handles its rejection
+  throw new TypeError(mismatch("client", value, "a function that returns a string or number"));
+}
+
+const UNREGISTERED = "the process ends unregistered: no verdict knows that it served";
+
 const LATE = "calls were answered after close(), and are not on record";
 
 /** Returns a log that never throws, because nobody could catch the error of every call. */
@@ -188,10 +272,22 @@ function guarded(log: Log): Log {
   };
 }
 
-/** Checks the options, because callers may not use TypeScript. */
+/** Returns an error with its cause in its message, which is all that many programs print. */
+function withCause(error: unknown): unknown {
+  return error instanceof StorageError ? new Error(messageOf(error), { cause: error }) : error;
+}
+
+/** Checks the option `client`, because callers may not use TypeScript. */
+function requireClient<Options extends { readonly client?: unknown }>(options: Options): Options {
+  const { client } = options;
+  if (client === undefined || typeof client === "function") return options;
+  throw new TypeError(mismatch("client", client, "a function"));
+}
+
+/** Checks the options, likewise. */
 function requireOptions(options: UsageOptions): void {
   requireNames(options, OPTION_NAMES);
-  const { routes, clientField, retainDays = 1 } = options;
+  const { routes, password, required = true, publicUrl, contact, retainDays = 1 } = options;
   const policies = Object.values(routes ?? {});
   if (policies.length === 0) throw new TypeError("routes: expected a policy for a route");
   requireRouteNames(routes);
@@ -199,8 +295,23 @@ function requireOptions(options: UsageOptions): void {
   if (!Number.isInteger(retainDays) || retainDays < 1) {
     throw new TypeError(mismatch("retainDays", retainDays, "whole days from 1"));
   }
-  if (clientField !== undefined && !CLIENT_FIELD.test(clientField)) {
-    const expected = "the name of a request field that names the client, and is no credential";
-    throw new TypeError(mismatch("clientField", withoutValue(String(clientField)), expected));
+  if (password !== undefined && typeof password !== "function") {
+    throw new TypeError("password: expected a function that returns the password");
   }
+  if (typeof required !== "boolean") {
+    throw new TypeError(mismatch("required", required, "true or false"));
+  }
+  requireUrl("publicUrl", publicUrl, ["https:", "http:"]);
+  requireUrl("contact", contact, ["mailto:", "https:"]);
+}
+
+function requireUrl(name: string, value: unknown, protocols: readonly string[]): void {
+  if (value === undefined) return;
+  const url = typeof value === "string" && URL.canParse(value) ? new URL(value) : undefined;
+  const isSecret = url !== undefined && url.username + url.password !== "";
+  if (url !== undefined && protocols.includes(url.protocol) && !isSecret) return;
+  const expected = `a ${protocols.join(" or ")} URL without user and password`;
+  throw new TypeError(
+    mismatch(name, isSecret ? withoutPassword(value as string) : value, expected),
+  );
 }

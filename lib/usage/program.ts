@@ -12,6 +12,7 @@ import { nodeRuntime } from "./node_runtime.ts";
 import { openLedger } from "./open_ledger.ts";
 import { print, printError } from "./output.ts";
 import { judgedRoutes } from "./report.ts";
+import type { Session } from "./records.ts";
 
 /** The options that this command adds to those of every usage command. */
 interface ProgramOptions {
@@ -36,15 +37,17 @@ export async function runUsage(args: readonly string[]): Promise<number> {
       const opening = { setting: "--database", runtime: nodeRuntime, mustExist: true, onWarn };
       const { ledger, close } = await openLedger(database, opening);
       try {
+        const sessions = await ledger.sessions();
         await action({
           ledger,
+          ...ownerFacts(sessions),
           program: {
             command: `npx --no lifecycle usage --database "${shown}"`,
             howToProbe: "give --probe URL",
             howNotToProbe: "omit --probe",
             retainSetting: "retainDays",
           },
-          probe: probeThrough(options, judgedRoutes(await ledger.sessions())),
+          probe: probeThrough(options, judgedRoutes(sessions)),
           writeFile: (name, page) => writePage(name, page, database),
         });
       } finally {
@@ -101,6 +104,12 @@ const headerArgument = argument('"NAME: VALUE"', (line): [string, string] | unde
   const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):\s*([\t -~]*)$/.exec(line) ?? [];
   return name === undefined || value === undefined ? undefined : [name, value];
 });
+
+/** Returns what the session that began last says of the server and of a contact. */
+function ownerFacts(sessions: readonly Session[]): Pick<UsageRecord, "publicUrl" | "contact"> {
+  const { publicUrl, contact } = sessions.at(-1) ?? {};
+  return { publicUrl, contact };
+}
 
 /** Returns how to probe the routes through the given URLs; `undefined` if there are none. */
 function probeThrough(

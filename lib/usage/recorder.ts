@@ -42,10 +42,20 @@ const STOP_DELAY_MS = 200;
 const KNOWN_DAYS = 7;
 
 export interface RecorderOptions {
-  readonly ledger: Ledger;
+  /** The ledger, or what opens it, and is called again if it rejects. */
+  readonly ledger: Ledger | (() => Promise<Ledger>);
   /** The policies of the routes that are counted. */
   readonly policies: RoutePolicies;
   readonly process: ProcessIdentity;
+  /**
+   * Whether the process may serve before it is registered. Then a ledger that fails at the start
+   * does not stop it, and every flush tries again to register.
+   */
+  readonly mayStartUnregistered?: boolean | undefined;
+  /** The URL at which clients reach the application, if it is known. */
+  readonly publicUrl?: string | undefined;
+  /** The URL at which owners of clients reach the operator, if there is one. */
+  readonly contact?: string | undefined;
   /** The number of whole days that the ledger retains. */
   readonly retainDays: number;
   /** The name of the request field that identifies clients to the operator, if any. */
@@ -69,6 +79,7 @@ export interface RecorderOptions {
 export class Recorder {
   readonly meter: UsageMeter;
   readonly #options: RecorderOptions;
+  #ledger: Ledger | undefined;
   readonly #lifetime: () => number;
   readonly #faults: FaultLog;
   readonly #queue = new SerialQueue(); // one flush at a time
@@ -109,6 +120,11 @@ export class Recorder {
     this.#lastTick = clock();
   }
 
+  /** Whether the process is registered. */
+  get isRegistered(): boolean {
+    return this.#reading !== undefined;
+  }
+
   /** The id of the process's session. It changes if the session ends while the process runs. */
   get session(): string {
     return this.#session.id;
@@ -118,18 +134,37 @@ export class Recorder {
    * Registers the process in the ledger, and starts flushing. The timer does not keep the process
    * running.
    *
-   * @throws {StorageError} If the process cannot be registered: its calls would not be counted.
+   * @throws {StorageError} If the process cannot be registered, and may not start unregistered: its
+   *   calls would not be counted.
    */
   async start(): Promise<void> {
-    const { ledger } = this.#options;
-    const { now } = await ledger.time();
-    for await (const { client } of ledger.usage(dayOf(now - KNOWN_DAYS * DAY_MS))) {
-      this.meter.know(client);
+    try {
+      await this.#register();
+    } catch (error) {
+      const isExpected = error instanceof StorageError;
+      if (!isExpected || this.#options.mayStartUnregistered !== true) throw error;
+      this.#reportFault(error);
     }
-    await this.#begin();
     const timer = setInterval(() => this.flush(), FLUSH_INTERVAL_MS);
     timer.unref();
     this.#stopTimer = () => clearInterval(timer);
+  }
+
+  /** Opens the ledger, and begins the process's first session. */
+  async #register(): Promise<void> {
+    const { ledger } = this.#options;
+    const opened = typeof ledger === "function" ? await ledger() : ledger;
+    this.#ledger = opened;
+    const { now } = await opened.time();
+    for await (const { client } of opened.usage(dayOf(now - KNOWN_DAYS * DAY_MS))) {
+      this.meter.know(client);
+    }
+    await this.#begin();
+  }
+
+  /** The ledger of a process that is registered. */
+  get #opened(): Ledger {
+    return this.#ledger as Ledger;
   }
 
   /** Flushes the counts so far. Never rejects: faults are logged, and the next flush retries. */
@@ -194,13 +229,26 @@ export class Recorder {
   async #attempt(isLast: boolean): Promise<void> {
     let isRecording = true;
     try {
+      if (!this.isRegistered) await this.#registerLate();
       this.meter.fault = await this.#write(isLast);
     } catch (cause) {
       isRecording = false;
-      this.#faults.report(cause, { session: this.session, unrecorded: this.unrecorded() });
-      this.meter.fault = "no record of calls: the ledger fails (see the log)";
+      this.#reportFault(cause);
     }
     this.#options.metrics?.setRecording(isRecording);
+  }
+
+  /** Registers the process while it serves. */
+  async #registerLate(): Promise<void> {
+    await this.#register().finally(() => this.#takeCounts());
+    const { process, log } = this.#options;
+    log({ event: "session", ...sessionFacts(this.session, process) });
+  }
+
+  #reportFault(cause: unknown): void {
+    this.#faults.report(cause, { session: this.session, unrecorded: this.unrecorded() });
+    const reason = this.isRegistered ? "the ledger fails" : "the process is not registered yet";
+    this.meter.fault = `no record of calls: ${reason} (see the log)`;
   }
 
   #takeCounts(): void {
@@ -255,7 +303,7 @@ export class Recorder {
    * @returns Whether the part was recorded.
    */
   async #send(part: FlushPart): Promise<boolean> {
-    const { ledger } = this.#options;
+    const ledger = this.#opened;
     const session = this.#session;
     const isRepeated = this.#sent === part;
     this.#sent = part;
@@ -292,13 +340,13 @@ export class Recorder {
   }
 
   /**
-   * Begins a session. Logs it, unless it is the process's first: that one is for the caller of
-   * {@linkcode start} to log.
+   * Begins a session. Logs it, unless it is the process's first: that one is for the caller to log.
    *
    * @param warning Why another session was necessary, if the operator should know.
    */
   async #begin(options: BeginOptions = {}, warning?: string): Promise<void> {
-    const { ledger, process, clock, log } = this.#options;
+    const { process, clock, log } = this.#options;
+    const ledger = this.#opened;
     const isFirst = this.#reading === undefined;
     // A session that continues an earlier one vouches for what the process counted before, too.
     const next = this.#next ?? newSession(this.#options, 1);
@@ -322,7 +370,7 @@ export class Recorder {
    */
   async #readTime(): Promise<LedgerTime> {
     const before = this.#lifetime();
-    const time = await this.#options.ledger.time();
+    const time = await this.#opened.time();
     const last = this.#reading;
     if (last !== undefined && time.now - last.now - (before - last.lifetime) >= MINUTE_MS) {
       this.#hasLapsed = true;
@@ -346,16 +394,18 @@ export class Recorder {
 
   /** Deletes the days that are no longer retained, once a day. */
   async #forget(now: number): Promise<void> {
-    const { ledger, retainDays } = this.#options;
+    const { retainDays } = this.#options;
     const firstDay = dayOf(now - retainDays * DAY_MS);
     if (firstDay === this.#firstDay) return;
-    if (await ledger.forget(firstDay, now)) this.#firstDay = firstDay;
+    if (await this.#opened.forget(firstDay, now)) this.#firstDay = firstDay;
   }
 }
 
-function newSession({ policies, process }: RecorderOptions, sequence: number): Session {
+function newSession(options: RecorderOptions, sequence: number): Session {
+  const { policies, process, mayStartUnregistered, publicUrl, contact } = options;
   const id = crypto.randomUUID();
-  return { id, policies, process, began: 0, reported: 0, clock: 0, sequence };
+  const facts = { policies, process, mayStartUnregistered, publicUrl, contact };
+  return { id, ...facts, began: 0, reported: 0, clock: 0, sequence };
 }
 
 const LOST = "The ledger does not have this process's last report, as if it had been " +

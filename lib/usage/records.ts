@@ -94,6 +94,12 @@ export interface Session {
   readonly process: ProcessIdentity;
   /** The policies that the process announces. It counts calls to these routes only. */
   readonly policies: RoutePolicies;
+  /** Whether the process may serve before it is registered, and so end without being on record. */
+  readonly mayStartUnregistered?: boolean | undefined;
+  /** The URL at which clients reach the application, if it is known. */
+  readonly publicUrl?: string | undefined;
+  /** The URL at which owners of clients reach the operator, if there is one. */
+  readonly contact?: string | undefined;
   readonly began: number;
   /** When the session last reported: every call that the process answered before is on record. */
   readonly reported: number;

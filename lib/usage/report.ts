@@ -28,6 +28,7 @@ import {
   isAwaited,
   isSilent,
   judge,
+  mayBeServedUnregistered,
   type ProbeResult,
   type Verdict,
 } from "./verdict.ts";
@@ -138,6 +139,11 @@ export interface UsageReport extends
    */
   readonly completeSince: number | undefined;
   readonly verdict: Verdict;
+  /**
+   * The judged routes that processes may have served unregistered. Their verdicts rest on no such
+   * process having ended unregistered, and none running unregistered now.
+   */
+  readonly servedUnregistered: readonly string[];
   /** The first day on which an unknown verdict can be clear, if it can be known. */
   readonly recovery: string | undefined;
 }
@@ -236,6 +242,9 @@ export async function reportUsage(
       return { route, calls: callsIn(days), otherRequests, days: marked };
     }),
     completeSince: completeSince(evidence, judged, { trustStops }),
+    servedUnregistered: judged.filter((route) =>
+      mayBeServedUnregistered(evidence, route, Date.parse(from))
+    ),
     otherDates: otherDates(policies, sessions),
     recovery: verdict.verdict !== "unknown" || hidden.length > 0
       ? undefined

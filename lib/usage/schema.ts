@@ -42,6 +42,10 @@ function usageTables(dialect: Dialect): string {
     CREATE TABLE media_head_session (
       id ${text} PRIMARY KEY CHECK (${isPrintable(dialect, "id", 64)}),
       ${json("policies")},
+      may_start_unregistered ${integer} NOT NULL DEFAULT 0
+        CHECK (may_start_unregistered IN (0, 1)),
+      public_url ${text},
+      contact ${text},
       machine ${text},
       pid ${integer} NOT NULL,
       process_started ${integer} NOT NULL CHECK (${isInstant("process_started")}),

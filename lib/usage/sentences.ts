@@ -88,7 +88,20 @@ export function basisLines(report: UsageReport): string[] {
     ...ignored.map(({ client, calls }) => `Ignored: ${client} (${plural(calls, "call")})`),
     ...probeLines(report),
     ...otherDates,
+    ...unregisteredLines(report),
     coverageText(report),
+  ];
+}
+
+/** Says what the verdict on routes rests on that processes may serve unregistered. */
+function unregisteredLines({ servedUnregistered, judged }: UsageReport): string[] {
+  if (servedUnregistered.length === 0) return [];
+  const routes = servedUnregistered.length === judged.length
+    ? ""
+    : ` on ${servedUnregistered.join(" and ")}`;
+  return [
+    `The verdict${routes} rests on no process having ended unregistered, and none running ` +
+    "unregistered now: the application may start without its record (required: false).",
   ];
 }
 

@@ -150,6 +150,21 @@ export function completeSince(
   return since < evidence.judgedAt ? since : undefined;
 }
 
+/**
+ * Returns whether processes that count a route in a period say that they may serve before they are
+ * registered. Others like them may have ended without being on record.
+ */
+export function mayBeServedUnregistered(
+  { sessions }: Pick<Evidence, "sessions">,
+  route: string,
+  from: number,
+): boolean {
+  return sessions.some((session) =>
+    session.mayStartUnregistered === true && Object.hasOwn(session.policies, route) &&
+    (session.ended === undefined || endOf(session) >= from)
+  );
+}
+
 /** Returns whether a session has been silent so long that its process can be declared gone. */
 export function isSilent({ reported }: Pick<Session, "reported">, { now }: LedgerTime): boolean {
   return now - reported >= MINUTE_MS;

@@ -10,7 +10,12 @@ export async function begin(
   id: string = crypto.randomUUID(),
   options: BeginOptions = {},
 ): Promise<Session> {
-  const session = { id, policies: {}, process: PROCESS, clock: NOON, sequence: 0 };
+  const session = {
+    ...{ id, policies: {}, process: PROCESS, clock: NOON, sequence: 0 },
+    mayStartUnregistered: false,
+    publicUrl: "https://api.example.com",
+    contact: "mailto:api@example.com",
+  };
   const began = await ledger.begin(session, options) ?? NaN;
   const later = { restarted: undefined, ended: undefined, endedBy: undefined };
   return { ...session, began, reported: began, ...later };

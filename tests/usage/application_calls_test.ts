@@ -3,9 +3,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { DatabaseSync } from "node:sqlite";
-import process from "node:process";
 import { openUsage, type Usage } from "../../lib/usage/mod.ts";
-import { runUsage } from "../../lib/usage/program.ts";
 import {
   type ApplicationCall,
   callFetch,
@@ -14,6 +12,7 @@ import {
   FETCH_CALLS,
   POLICY,
 } from "../support/application_calls.ts";
+import { askGate } from "../support/gate.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { needing, shared } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
@@ -29,18 +28,6 @@ const byFetch: Make = (usage, route, call) =>
   callFetch(call, (handler, options) => usage.withLifecycle(handler, route, options));
 const byNode: Make = (usage, route, call) =>
   callNode(call, (options) => usage.retire(route, options));
-
-/** Returns the gate's exit status, 0 if nobody called and 1 if somebody did, and what it prints. */
-async function gate(database: string, ...args: string[]): Promise<[status: number, text: string]> {
-  let text = "";
-  const write = ((part: string, done?: () => void) => {
-    text += part;
-    done?.();
-    return true;
-  }) as typeof process.stdout.write;
-  using _stdout = stub(process.stdout, "write", write);
-  return [await runUsage(["--database", database, "--gate", "1", ...args]), text];
-}
 
 /** Makes each call in turn, and asks the gate about each, as if each had a route of its own. */
 async function judgeCalls(database: string, age: () => Promise<unknown>): Promise<void> {
@@ -59,7 +46,7 @@ async function judgeCalls(database: string, age: () => Promise<unknown>): Promis
   await age();
   const verdicts: unknown[] = [];
   for (const [index, [make, { what }]] of made.entries()) {
-    const [status] = await gate(database, "--route", routeOf(index));
+    const [status] = await askGate(database, "--route", routeOf(index));
     verdicts.push([what, make === byNode, status]);
   }
   const expected = made.map(([make, { what, breaks }]) => [what, make === byNode, Number(breaks)]);
@@ -97,10 +84,10 @@ onBoth("the gate knows routes by the names that they were given", async (databas
   await byFetch(usage, "__proto__", call);
   await usage.close();
   await age();
-  const [status, text] = await gate(database, "--json");
+  const [status, text] = await askGate(database, "--json");
   assertEquals([status, JSON.parse(text).judged.toSorted()], [1, NAMES.toSorted()]);
   for (const name of NAMES) {
-    const [status] = await gate(database, "--route", name);
+    const [status] = await askGate(database, "--route", name);
     assertEquals(status, name === "__proto__" ? 1 : 0, name);
   }
 });

@@ -9,6 +9,9 @@ import {
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import process from "node:process";
 import { definePolicy } from "@media-head/lifecycle";
 import { runLifecycle } from "../../lib/lifecycle/check.ts";
@@ -20,6 +23,7 @@ import { runUsage } from "../../lib/usage/program.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { needing } from "../support/permissions.ts";
+import { requestRaw } from "../support/raw_http.ts";
 
 const test = needing("files");
 
@@ -104,9 +108,12 @@ test("openUsage() names its session and process, in the log and in the gate's wo
 
 test("openUsage() counts whatever a request has, and calls the route's own onCount", () =>
   inFolder(async (folder) => {
-    const { usage, rows, events } = await opened(folder, { clientField: "X-Client" });
+    const { usage, rows, events } = await opened(folder);
     const clients: string[] = [];
-    const retired = usage.retire("/v1", { onCount: ({ client }) => void clients.push(client) });
+    const retired = usage.retire("/v1", {
+      client: ({ headers }) => headers["x-client"] as string | undefined,
+      onCount: ({ client }) => void clients.push(client),
+    });
     const odd = ["\xff\xfe\x85", "Zo\xeb \u20ac", undefined, "\0"]; // by authentication, or no parser
     for (const headers of [{}, ...odd.map((value) => ({ "x-client": value }))]) {
       const response = {
@@ -124,6 +131,107 @@ test("openUsage() counts whatever a request has, and calls the route's own onCou
     assertEquals(clients, Array(5).fill("(no User-Agent)"));
     assertEquals(events.map(({ event }) => event), ["session"]);
   }));
+
+/** What the application knows of a client, and the client on record. */
+const IDENTIFIED: [id: unknown, client: string, release: string][] = [
+  ["Team 7", "id Team 7", "okhttp"],
+  [42, "id 42", "okhttp"],
+  [undefined, "app okhttp", "4.9"],
+  [null, "app okhttp", "4.9"],
+  ["", "(other)", ""],
+  [" a", "(other)", ""],
+  ["a".repeat(65), "(other)", ""],
+  ["Zoë", "(other)", ""],
+  [{}, "(other)", ""],
+  [Promise.resolve("Team 7"), "(other)", ""],
+  [new Error("no user"), "(other)", ""],
+];
+
+needing("files", "network")(
+  "the option client names the client that the application knows when the head is sent",
+  () =>
+    inFolder(async (folder) => {
+      for (const [index, [id, client, release]] of IDENTIFIED.entries()) {
+        const place = `${folder}/${index}`;
+        await Deno.mkdir(place);
+        const { usage, rows, events } = await opened(place);
+        const users = new WeakMap<object, unknown>(); // what authentication sets later
+        const nameOf = (request: object) => {
+          const user = users.get(request);
+          if (user instanceof Error) throw user;
+          return user as string;
+        };
+        const headers = { "User-Agent": "okhttp/4.9" };
+        const handler = usage.withLifecycle(
+          async (request: Request, _: string) => {
+            await Promise.resolve();
+            users.set(request, id);
+            return old();
+          },
+          "/v1",
+          { client: (request, word) => word === "word" ? nameOf(request) : "no word" },
+        );
+        await (await handler(new Request("http://test/v1", { headers }), "word")).text();
+        const retired = usage.retire("/v1", {
+          client: (request, { statusCode }) => statusCode === 200 ? nameOf(request) : "no response",
+        });
+        const server = createServer((request, response) =>
+          retired(request, response, async () => {
+            await Promise.resolve();
+            users.set(request, id);
+            response.end();
+          })
+        ).listen(0, "127.0.0.1");
+        await once(server, "listening");
+        const { port } = server.address() as AddressInfo;
+        await requestRaw(port, "GET", "/v1", headers);
+        server.closeAllConnections();
+        await new Promise((resolve) => server.close(resolve));
+        await usage.close();
+        const seen = (await rows()).map(({ client, release, calls }) => [client, release, calls]);
+        assertEquals(seen, [[client, release, 2]], String(id));
+        const isWrong = typeof id === "object" && id !== null;
+        assertEquals(events.filter(({ event }) => event === "error").length, isWrong ? 1 : 0);
+      }
+    }),
+);
+
+needing("files")(
+  "the owner's page names the application's server and contact",
+  () =>
+    inFolder(async (folder) => {
+      const policy = definePolicy({ deprecatedAt: "2026-11-21", documentation: "/deprecation" });
+      const places: [given: Partial<UsageOptions>, parts: string[]][] = [
+        [{}, ["<h1>okhttp still calls paths that will be removed</h1>"]],
+        [{ publicUrl: "https://api.example.com", contact: "mailto:api@example.com" }, [
+          "<h1>okhttp still calls paths of api.example.com that will be removed</h1>",
+          'href="https://api.example.com/deprecation"',
+          'href="mailto:api@example.com"',
+        ]],
+      ];
+      using _stdout = stub(
+        process.stdout,
+        "write",
+        ((_: string, done?: () => void) => {
+          done?.();
+          return true;
+        }) as typeof process.stdout.write,
+      );
+      for (const [given, parts] of places) {
+        const { usage } = await opened(folder, { routes: { "/v1": policy }, ...given });
+        const headers = { "User-Agent": "okhttp/4.9" };
+        await (await usage.withLifecycle(old, "/v1")(new Request("http://test/v1", { headers })))
+          .text();
+        await usage.close();
+        const file = `${folder}/page.html`;
+        const words = ["--client", "app okhttp", "--html", file];
+        assertEquals(await runUsage(["--database", `sqlite:${folder}/calls.sqlite`, ...words]), 0);
+        const page = await Deno.readTextFile(file);
+        for (const part of parts) assertStringIncludes(page, part);
+        assertEquals(/mailto|https:/.test(page), parts.length > 1);
+      }
+    }),
+);
 
 needing("files", "network")(
   "lifecycle check sends requests that are no calls",
@@ -172,19 +280,24 @@ test("openUsage() goes on if the log throws", () =>
 
 test("openUsage() rejects what it cannot count by, or record in", () =>
   inFolder(async (folder) => {
-    const field =
-      "clientField: expected the name of a request field that names the client, and is " +
-      "no credential, got";
+    const url = (name: string, scheme: string) =>
+      `${name}: expected a ${scheme} URL without user and password, got`;
     const wrong: [options: object, message: string][] = [
       [{ retainDays: 0 }, "retainDays: expected whole days from 1, got 0"],
       [{ retainDays: "30" }, 'retainDays: expected whole days from 1, got "30"'],
-      [{ retain: 30 }, 'options: expected only routes, clientField, retainDays, log, got "retain"'],
+      [{ retain: 30 }, "options: expected only routes, password, required, publicUrl, "],
       [{ routes: {} }, "routes: expected a policy for a route"],
       [{ routes: undefined }, "routes: expected a policy for a route"],
       [{ routes: { "/v1": { deprecatedAt: "2026-11-21" } } }, "policy: expected the result of"],
-      [{ clientField: "X Client" }, `${field} "X…"`],
-      [{ clientField: "X-Key: secret" }, `${field} "X-Key…"`],
-      [{ clientField: "Authorization" }, `${field} "Authorization"`],
+      [{ clientField: "X-Client" }, 'retainDays, log, got "clientField"'],
+      [{ password: "secret" }, "password: expected a function that returns the password"],
+      [{ required: "no" }, 'required: expected true or false, got "no"'],
+      [{ publicUrl: "api.example.com" }, url("publicUrl", "https: or http:")],
+      [
+        { publicUrl: "https://me:secret@h" },
+        `${url("publicUrl", "https: or http:")} "https://…@h"`,
+      ],
+      [{ contact: "http://h/contact" }, url("contact", "mailto: or https:")],
     ];
     for (const [options, message] of wrong) {
       await assertRejects(() => opened(folder, options), TypeError, message);
@@ -196,10 +309,20 @@ test("openUsage() rejects what it cannot count by, or record in", () =>
       const error = await assertRejects(() => openUsage(database, { routes }), Error, "expected");
       assert(!String(error).includes("secret"));
     }
+    const mistyped = `sqlite:${folder}/mistyped/folder/calls.sqlite`;
+    const missing =
+      `The folder "${folder}/mistyped/folder" does not exist; correct the path or create it`;
+    await assertRejects(() => openUsage(mistyped, { routes }), Error, missing);
+    await assertRejects(() => Deno.stat(`${folder}/mistyped`), Deno.errors.NotFound);
+    const password = () => "secret";
+    const onSqlite = () => openUsage(`sqlite:${folder}/calls.sqlite`, { routes, password });
+    await assertRejects(onSqlite, Error, "password: only PostgreSQL has one");
     await Deno.writeTextFile(`${folder}/file`, "");
     await assertRejects(() => openUsage(`sqlite:${folder}/file/calls.sqlite`, { routes }), Error);
     const { usage } = await opened(folder);
     assertThrows(() => usage.retire("/v2"), TypeError, 'route: expected "/v1", got "/v2"');
+    const client = "X-Client" as unknown as () => string;
+    assertThrows(() => usage.retire("/v1", { client }), TypeError, "client: expected a function");
     await usage.close();
   }));
 

@@ -12,7 +12,10 @@ const policy: Policy = definePolicy({ deprecatedAt: "2026-11-21" });
 const events: LogEvent[] = [];
 const options: UsageOptions = {
   routes: { "/v1": policy },
-  clientField: "X-Client",
+  password: () => Promise.resolve("secret"),
+  required: false,
+  publicUrl: "https://api.example.com",
+  contact: "mailto:api@example.com",
   retainDays: 30,
   log: (event) => void events.push(event),
 };
@@ -20,7 +23,10 @@ export const usage: Usage = await openUsage("sqlite::memory:", options);
 const answer: (request: Request, count: number) => Promise<Response> = usage.withLifecycle(
   (_: Request, count: number) => new Response(String(count)),
   "/v1",
-  { onCount: ({ phase }, request, count) => console.log(phase, request.url, count + 1) },
+  {
+    client: (request, count) => request.headers.get("X-Client") ?? count,
+    onCount: ({ phase }, request, count) => console.log(phase, request.url, count + 1),
+  },
 );
 export const middleware = usage.retire("/v1", { successor: ({ url }) => url });
 export const fault: string | undefined = usage.fault;
