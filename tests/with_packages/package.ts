@@ -32,7 +32,7 @@ const PACKAGES = [
   ...["@nestjs/core@12.5.1", "@nestjs/common@12.5.1", "@nestjs/platform-express@12.5.1"],
   ...["reflect-metadata@0.2.2", "rxjs@7.8.2", "@types/ws@8.18.2", "@types/compression@1.8.1"],
   ...["@cloudflare/workerd-linux-64@1.20260426.1", "fast-check@4.10.2", "axios@1.21.1"],
-  ...["typescript50@npm:typescript@5.0.4", "on-headers@1.1.0"],
+  ...["typescript50@npm:typescript@5.0.4", "on-headers@1.1.0", "@hapi/hapi@21.4.10"],
 ];
 const PROGRAMS = "tests/with_packages/package";
 const ORIGIN = "https://a.example";
@@ -522,7 +522,7 @@ test("what README shows is strict TypeScript, and stands in the programs", async
   const squeezed = (text: string) => text.replaceAll(/\s+/g, "");
   const lines =
     blocks().find((block) => block.startsWith("// Express"))?.split(/^\/\/ .*\n/m).slice(1) ?? [];
-  const names = ["express", "node", "koa", "fastify"];
+  const names = ["express", "node", "koa", "fastify", "hapi"];
   assertEquals(lines.length, names.length);
   for (const [index, name] of names.entries()) {
     const program = await Deno.readTextFile(`${folder}/${name}.mts`);

