@@ -11,6 +11,7 @@ import { isSilent } from "./verdict.ts";
  * Ends silent sessions: all or none.
  *
  * @param endedBy When their processes had ended, in milliseconds since the epoch.
+ * @param operatorClock Returns the time by the operator's clock, in milliseconds since the epoch.
  * @returns These sessions. A session that had ended already is unchanged.
  * @throws {RefusedError} If a session is unknown or not silent, or reported after that time.
  */
@@ -18,9 +19,11 @@ export async function declareGone(
   ledger: Pick<Ledger, "sessions" | "time" | "end">,
   ids: readonly string[],
   endedBy: number,
+  operatorClock: () => number = Date.now,
 ): Promise<Session[]> {
   const known = new Map((await ledger.sessions()).map((session) => [session.id, session]));
   const time = await ledger.time();
+  const lead = Math.max(0, time.now - operatorClock());
   const sessions = ids.map((id): Session => {
     const session = known.get(id);
     if (session === undefined) {
@@ -43,8 +46,8 @@ export async function declareGone(
           "correct the time, or, if that clock was wrong, run --restart first",
       );
     }
-    return { ...session, ended: "gone", endedBy };
+    return { ...session, ended: "gone", endedBy, lead };
   });
-  await ledger.end(ids, endedBy);
+  await ledger.end(ids, endedBy, lead);
   return sessions;
 }

@@ -26,10 +26,13 @@ import { yieldToRequests } from "../async/yield.ts";
 const KEY_COLUMNS = USAGE_KEY.join(", ");
 const SESSION_COLUMNS =
   "id, policies, may_start_unregistered, public_url, contact, machine, pid, " +
-  "process_started, began, reported, clock, restarted, sequence, ended, ended_by";
+  "process_started, began, reported, clock, restarted, sequence, ended, ended_by, lead";
 
 /** The facts with which a session begins. Its clock is read just before it is sent. */
-export type NewSession = Omit<Session, "began" | "reported" | "restarted" | "ended" | "endedBy">;
+export type NewSession = Omit<
+  Session,
+  "began" | "reported" | "restarted" | "ended" | "endedBy" | "lead"
+>;
 
 /** The effects of a new session on the process's previous one, and on the record. */
 export interface BeginOptions {
@@ -209,11 +212,12 @@ export class Ledger {
    * Ends sessions as gone. A session that has ended stays as it is.
    *
    * @param endedBy When their processes had ended, in milliseconds since the epoch.
+   * @param lead How far the ledger's time is ahead of the operator's clock, in milliseconds.
    */
-  async end(ids: readonly string[], endedBy: number): Promise<void> {
-    const text = `UPDATE media_head_session SET ended = 'gone', ended_by = $2
+  async end(ids: readonly string[], endedBy: number, lead = 0): Promise<void> {
+    const text = `UPDATE media_head_session SET ended = 'gone', ended_by = $2, lead = $3
                   WHERE id = $1 AND ended IS NULL`;
-    const statements = ids.map((id) => ({ text, values: [id, endedBy] }));
+    const statements = ids.map((id) => ({ text, values: [id, endedBy, lead] }));
     await this.#database.transact(statements, { isSynced: true });
   }
 
@@ -321,5 +325,6 @@ function sessionOf(row: Row): Session {
     sequence: row["sequence"] as number,
     ended: row["ended"] as Session["ended"] | null ?? undefined,
     endedBy: row["ended_by"] as number | null ?? undefined,
+    lead: row["lead"] as number | null ?? undefined,
   };
 }

@@ -123,6 +123,8 @@ export interface Session {
   readonly ended?: typeof ENDS[number] | undefined;
   /** When the process had ended, on the operator's word and by a right clock, if it is gone. */
   readonly endedBy?: number | undefined;
+  /** How far the ledger's time was ahead of the operator's clock at that word, in milliseconds. */
+  readonly lead?: number | undefined;
 }
 
 /**

@@ -55,7 +55,8 @@ function usageTables(dialect: Dialect): string {
       restarted ${integer} CHECK (${isInstant("restarted")}),
       sequence ${integer} NOT NULL CHECK (${isCount("sequence", 0)}),
       ended ${text} CHECK (${isOneOf("ended", ENDS)}),
-      ended_by ${integer} CHECK (${isInstant("ended_by")})
+      ended_by ${integer} CHECK (${isInstant("ended_by")}),
+      lead ${integer} CHECK (${isCount("lead", 0)})
     )${options};
   `;
 }

@@ -175,17 +175,18 @@ export function isSilent({ reported }: Pick<Session, "reported">, { now }: Ledge
  * later if its process may have run on for a minute or more.
  *
  * Any clock may be wrong at times, so the time that passed until then is the longer one by two: the
- * ledger's time and the machine's clock.
+ * ledger's time and the machine's clock. If the ledger's time was ahead when the operator said so,
+ * it may have been as far ahead when the process ended.
  */
 export function endOf(
-  session: Pick<Session, "reported" | "clock" | "restarted" | "endedBy">,
+  session: Pick<Session, "reported" | "clock" | "restarted" | "endedBy" | "lead">,
 ): number {
-  const { reported, clock, restarted, endedBy } = session;
+  const { reported, clock, restarted, endedBy, lead = 0 } = session;
   if (endedBy === undefined) return reported;
   const byMachine = endedBy - clock;
   if (restarted !== undefined && byMachine <= 0) return reported; // nothing before it counts
   const since = restarted ?? reported;
-  const passed = Math.max(byMachine, endedBy - since);
+  const passed = Math.max(byMachine, endedBy + lead - since);
   return passed < MINUTE_MS && restarted === undefined ? reported : since + passed;
 }
 

@@ -17,7 +17,7 @@ export async function begin(
     contact: "mailto:api@example.com",
   };
   const began = await ledger.begin(session, options) ?? NaN;
-  const later = { restarted: undefined, ended: undefined, endedBy: undefined };
+  const later = { restarted: undefined, ended: undefined, endedBy: undefined, lead: undefined };
   return { ...session, began, reported: began, ...later };
 }
 

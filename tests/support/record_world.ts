@@ -314,7 +314,7 @@ export class World {
       if (server?.endedAt === undefined) continue;
       const endedBy = Math.min(server.endedAt + late, this.#now);
       try {
-        await declareGone(this.#node.ledger, [id], endedBy);
+        await declareGone(this.#node.ledger, [id], endedBy, () => this.#now);
         server.early = Math.max(server.early ?? 0, server.endedAt - endedBy);
       } catch (error) {
         if (!(error instanceof RefusedError)) throw error; // a machine's clock was ahead

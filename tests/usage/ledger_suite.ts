@@ -300,9 +300,9 @@ export function testLedger(
     const lapsed = await begin(ledger, "b");
     const open = await begin(ledger, "c", { lapsed });
     clock.now += DAY;
-    await ledger.end(["a", "b", "missing"], NOON + 5);
+    await ledger.end(["a", "b", "missing"], NOON + 5, 3);
     await ledger.end(["a"], NOON + 7); // too late
-    const ended = [{ ...silent, ended: "gone", endedBy: NOON + 5 }, {
+    const ended = [{ ...silent, ended: "gone", endedBy: NOON + 5, lead: 3 }, {
       ...lapsed,
       ended: "lapsed",
     }] as const;

@@ -82,6 +82,16 @@ Deno.test("the gate is never clear when the record is incomplete, and says why",
       [running(100), ended(50, 49, { clock: hoursBefore(52) })],
       ["cut off b 47"],
     ],
+    [
+      "ended later, by the ledger's time when it was said: it was ahead",
+      [running(100), ended(50, 49.9, { lead: HOUR })],
+      ["cut off b 48.9"],
+    ],
+    [
+      "ended within a minute, and the ledger's time was always ahead",
+      [running(100), ended(50, 51 - 1 / 61, { clock: hoursBefore(51), lead: HOUR })],
+      "clear",
+    ],
     ["ended later, if stops are trusted", [ended(50, 40), running(39)], ["cut off b 40"], TRUSTING],
     ["ended later, and just before the next start", [ended(90, 70), running(70 - 1 / 61)], "clear"],
     ["ended later, and long before the next start", [ended(90, 70), running(50)], [
