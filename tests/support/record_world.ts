@@ -14,7 +14,7 @@ import { endOf, isSilent, type Verdict } from "../../lib/usage/verdict.ts";
 import type { Database, Row } from "../../lib/database/sql/database.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
 import type { Ledger } from "../../lib/usage/ledger.ts";
-import { lagOf } from "../../lib/usage/records.ts";
+import { type FlushPart, lagOf } from "../../lib/usage/records.ts";
 import { Recorder } from "../../lib/usage/recorder.ts";
 import { countOne, NOON, PROCESS } from "./counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "./ledger_at.ts";
@@ -47,6 +47,8 @@ class Server {
   /** The flushes of which it knows the outcome. */
   contacts = 0;
   readonly calls: Call[] = [];
+  /** When the flush began whose part is sent, perhaps again. */
+  sentFrom: number | undefined;
   /** Runs the timer of a first call, which flushes. */
   asked: (() => void) | undefined;
   /** When it ended. */
@@ -142,6 +144,13 @@ export class World {
     ledger.begin = (session, options) => {
       this.#owners.set(session.id, server);
       return begin(session, options);
+    };
+    const add = ledger.add.bind(ledger);
+    const flushed = new WeakMap<FlushPart, number>();
+    ledger.add = (part, session) => {
+      server.sentFrom = flushed.get(part) ?? server.flushed;
+      flushed.set(part, server.sentFrom);
+      return add(part, session).finally(() => server.sentFrom = undefined);
     };
     server.recorder = new Recorder({
       ledger,
@@ -446,7 +455,6 @@ export class World {
         this.call(slot, AUDIO, false);
       }
       const result = await action(server.node.database);
-      if (isCommit) server.node.truth.flushes.set(server, server.flushed);
       if (!isCommit || server.link === "up") return result;
       server.link = "down";
       throw new StorageError("sqlite", "the outcome is unknown");
@@ -458,7 +466,14 @@ export class World {
       rowsOf: (...args) => database.rowsOf(...args),
       query: (statement) => use((database) => database.query(statement), false),
       queryAfterChanges: (statement) => use((database) => database.query(statement), false),
-      transact: (...args) => use((database) => database.transact(...args), true),
+      transact: (...args) =>
+        use(async (database) => {
+          const results = await database.transact(...args);
+          const isRecorded = results.some((rows) => rows.length > 0);
+          const { node: { truth }, sentFrom = server.flushed } = server;
+          if (isRecorded) truth.flushes.set(server, sentFrom);
+          return results;
+        }, true),
     };
   }
 
