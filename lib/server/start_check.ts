@@ -1,9 +1,9 @@
 /** `--check`: what a start would do, without doing it. */
 
-import { socketIn } from "../database/postgres_url.ts";
 import { NotCreatedError } from "../database/open_options.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import type { Policy } from "../lifecycle/policy.ts";
+import { requireOwner } from "../storage/content/folder/owner.ts";
 import { openStorage } from "../storage/media/open_storage.ts";
 import type { RoutePolicies } from "../usage/records.ts";
 import { type Config, readConfig } from "./config.ts";
@@ -12,7 +12,7 @@ import { policyOf } from "./policies.ts";
 import { reasonOf, requireListenAccess } from "./process.ts";
 import { deprecatedPaths, type Route } from "./route.ts";
 import { placesOf, warningsOf } from "./start_line.ts";
-import { requireStorageAccess } from "./storage_access.ts";
+import { isRemote, requireStorageAccess } from "./storage_access.ts";
 import { VERSION } from "./version.ts";
 
 /**
@@ -51,14 +51,14 @@ type Attempt = <T>(step: () => T | Promise<T>) => Promise<T | undefined>;
 
 /** Opens what the start opens, for reading. Returns whether the database exists already. */
 async function checkStorage(config: Config, attempt: Attempt): Promise<{ isCreated: boolean }> {
+  const { content } = config;
   const hasAccess = await attempt(() => {
     requireStorageAccess(config);
     return true;
-  });
+  }) ?? false;
   let isCreated = true;
-  // Without access to it, Deno 2.9.6 connects to a socket forever.
-  const isRemote = config.engine === "postgres" && socketIn(config.databaseUrl) === undefined;
-  const media = hasAccess || isRemote
+  // Without access to its socket, Deno 2.9.6 connects forever.
+  const opened = hasAccess || isRemote(config.databaseUrl)
     ? await attempt(() =>
       openStorage(config, { mustExist: true }).catch((error) => {
         if (!(error.cause instanceof NotCreatedError)) throw error;
@@ -66,18 +66,20 @@ async function checkStorage(config: Config, attempt: Attempt): Promise<{ isCreat
       })
     )
     : undefined;
-  const { content } = config;
-  if (media !== undefined) {
-    if (content.kind !== "none") await attempt(() => media.checkPreparation());
-    await media.close();
-  } else if (content.kind === "bucket") {
-    const { BucketContent } = await import("../storage/content/bucket/content.ts");
-    const bucket = new BucketContent(content);
-    await attempt(() => bucket.id());
-    await bucket.close();
+  // Without a database, content is checked as if the start had just created it.
+  const media = opened ?? await openStorage({ ...config, ...IN_MEMORY }, {});
+  if (content.kind === "bucket" || content.kind === "folder" && hasAccess) {
+    await attempt(async () => {
+      const { isCreating } = await media.checkPreparation();
+      if (isCreating && content.kind === "folder") await requireOwner(content.path);
+    });
   }
+  await media.close();
   return { isCreated };
 }
+
+/** An empty database that leaves no trace. */
+const IN_MEMORY = { engine: "sqlite", databaseUrl: "sqlite::memory:" } as const;
 
 /** Says what a server with these settings would announce, and where its data are. */
 function announcementOf(config: Config, routes: readonly Route[], isCreated: boolean): string[] {

@@ -5,6 +5,7 @@ import { inFolder } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
 import { MAIN } from "../support/routes.ts";
 import { storageIn, taskFlags } from "../support/server.ts";
+import { USERS } from "../support/users.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 
 const test = needing("processes");
@@ -62,6 +63,14 @@ test("--check registers nothing in storage that exists, and notices the content 
   assertMatch(mixed.err, /is not the folder with the content of this catalogue/);
 });
 
+test("--check prints each reason only once where permissions are missing", () =>
+  inFolder(async (folder) => {
+    const DATABASE_URL = "postgres://u@127.0.0.1:1/db?sslmode=require&sslrootcert=/elsewhere/a.pem";
+    const { code, err } = await check(folder, { DATABASE_URL, CONTENT: "/elsewhere/files" });
+    assertMatch(err, /permissions do not allow \/elsewhere\/files and \/elsewhere\/a\.pem/);
+    assertEquals([code, err.match(/cannot start/g)?.length], [1, 1]);
+  }));
+
 test("--check prints every reason why a server would not start", () =>
   inFolder(async (folder) => {
     const bucket = {
@@ -91,6 +100,42 @@ test("--check prints every reason why a server would not start", () =>
     }
     assertEquals(filesIn(folder), []);
   }));
+
+test("--check looks at the content even if there is no database yet", () =>
+  inFolder(async (folder) => {
+    await Deno.writeTextFile(`${folder}/file`, "");
+    await Deno.mkdir(`${folder}/linked`);
+    await Deno.symlink("../file", `${folder}/linked/lock`);
+    const before = filesIn(folder);
+    const rows: [name: string, reason: RegExp][] = [
+      ["file", /cannot read ".*\/file" \(CONTENT\) \(Not a directory/],
+      ["linked", /"\/.*\/linked\/lock" is a symbolic link, expected a file/],
+    ];
+    for (const [name, reason] of rows) {
+      const { code, err } = await check(folder, { CONTENT: `${folder}/${name}` });
+      assertMatch(err, reason);
+      assertEquals([code, err.trim().split("\n").length], [1, 1]);
+    }
+    assertEquals(filesIn(folder), before);
+  }));
+
+needing(...USERS)(
+  "--check knows that root must not create content in another user's folder",
+  () =>
+    inFolder(async (folder) => {
+      await Deno.mkdir(`${folder}/files`);
+      await Deno.chown(`${folder}/files`, 65_534, 65_534);
+      const reason =
+        /cannot start: files: ".*" \(CONTENT\) belongs to the user with the id 65534, so/;
+      const checked = await check(folder);
+      assertMatch(checked.err, reason);
+      assertEquals([checked.code, filesIn(folder)], [1, []]);
+      const started = await run([], folder);
+      assertMatch(started.err, reason);
+      // Now there is a catalogue.
+      assertMatch((await check(folder)).err, reason);
+    }),
+);
 
 test("--version prints the version, and other arguments are wrong usage", () =>
   inFolder(async (folder) => {

@@ -90,12 +90,18 @@ export class MediaStorage implements ItemStorage {
     this.#contentId = id;
   }
 
-  /** Fails if `prepare()` would, but changes nothing. */
-  async checkPreparation(): Promise<void> {
+  /**
+   * Fails if `prepare()` would find another content store than it needs. Changes nothing.
+   *
+   * @returns Whether `prepare()` would create the store.
+   */
+  async checkPreparation(): Promise<{ isCreating: boolean }> {
     const found = await this.content.id();
     const id = await this.catalogue.contentId();
-    if (id === null || found === id || found === "") return;
-    if (found !== undefined || await this.catalogue.uses()) await this.content.check(id);
+    if (found && (id ?? found) === found) return { isCreating: false };
+    const mayCreate = !found && (id === null || found === "" || !await this.catalogue.uses());
+    if (!mayCreate) await this.content.check(id ?? "");
+    return { isCreating: mayCreate };
   }
 
   /**

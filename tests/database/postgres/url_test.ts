@@ -9,7 +9,7 @@ import { needing, program, shared } from "../../support/permissions.ts";
 import { PGBOUNCER, startPgBouncer } from "../../support/pgbouncer.ts";
 import { PASSWORD, POSTGRES, PostgresServer, USER } from "../../support/postgres.ts";
 import { requestRaw } from "../../support/raw_http.ts";
-import { ServerProcess, storageIn } from "../../support/server.ts";
+import { ServerProcess, storageIn, taskFlags } from "../../support/server.ts";
 
 const NEEDS = [...POSTGRES, program("openssl")];
 const test = needing(...NEEDS);
@@ -19,6 +19,18 @@ const withTls = shared(NEEDS, () => PostgresServer.start({ certifiedFor: ["IP:12
 /** Runs a command whose folder has no other storage. */
 const run = (folder: string, DATABASE_URL: string, args: string[]) =>
   media(folder, args, { DATABASE_URL });
+
+/** Runs `main.ts` with arguments. */
+async function runMain(folder: string, DATABASE_URL: string, args: string[]) {
+  const output = await new Deno.Command(Deno.execPath(), {
+    args: ["run", ...taskFlags(fromRoot("main.ts"), folder), fromRoot("main.ts"), ...args],
+    env: { ...storageIn(folder), DEPRECATED_AT: "2026-11-21", DATABASE_URL, NO_COLOR: "1" },
+  }).output();
+  return { code: output.code, stderr: new TextDecoder().decode(output.stderr) };
+}
+
+const start = (folder: string, url: string) => runMain(folder, url, []);
+const check = (folder: string, url: string) => runMain(folder, url, ["--check"]);
 
 needing("processes", ...PGBOUNCER)(
   "a schema that is not there, or that a pooler drops from the URL, is refused, and nothing is created",
@@ -58,7 +70,6 @@ needing("processes", ...PGBOUNCER)(
       assertEquals((await run(folder, pooled, ["list"])).code, 0);
     }),
 );
-
 test("a schema in the URL is refused, and the form that the refusal names keeps two stages apart", () =>
   inFolder(async (folder) => {
     const database = await plain().createDatabase();
@@ -112,6 +123,31 @@ test("a message of what was created names the database and the schema", async ()
     assertEquals(created, [`the catalogue in ${place} (DATABASE_URL)`]);
   }
 });
+
+test("a start and its check say why no tables can be created", () =>
+  inFolder(async (folder) => {
+    const database = await plain().createDatabase();
+    await plain().query(`ALTER DATABASE ${database} OWNER TO postgres`); // not to the user
+    const url = plain().urlOf(database);
+    const place = `schema "public" of "postgres://127.0.0.1:${plain().port}/${database}"`;
+    const grant = `GRANT CREATE ON SCHEMA "public" TO "${USER}"`;
+    const rows = [
+      [url, `the user "${USER}" may not create tables in ${place}; let its owner run: ${grant}`],
+      [
+        `${url}?options=-c%20search_path%3Dnone`,
+        "the database (DATABASE_URL) has none of the schemas in its search_path; create one, or " +
+        "correct the URL",
+      ],
+    ];
+    for (const [DATABASE_URL = "", reason] of rows) {
+      const results = await Promise.all([check(folder, DATABASE_URL), start(folder, DATABASE_URL)]);
+      for (const { code, stderr } of results) {
+        assertEquals([code, stderr], [1, `media-head cannot start: postgres: ${reason}\n`]);
+      }
+    }
+    await plain().query(grant, database);
+    assertEquals((await check(folder, url)).code, 0);
+  }));
 
 test("a mistyped sslmode is refused instead of connecting without encryption", () =>
   inFolder(async (folder) => {
