@@ -99,3 +99,29 @@ needing("processes")(
       assertEquals(log.filter(({ event }) => event === "warning"), []);
     }),
 );
+
+needing("processes")(
+  "an owner reads of a deleted route while another is still served",
+  () =>
+    inFolder(async (folder) => {
+      await using subject = await openLocal();
+      const { token } = await subject.publish(newMetadata("audio"), new Uint8Array(1000));
+      const before = await ServerProcess.start({}, subject.folder);
+      const caller = { "User-Agent": "Overcast/3.0" };
+      await requestRaw(before.port, "HEAD", `/audio/${token}`, caller);
+      await before.stop();
+
+      copyProject(folder, ["video"]);
+      const main = join(folder, "main.ts");
+      await using _server = await ServerProcess.start({}, subject.folder, { main });
+      const page = join(folder, "page.html");
+      const args = ["media", "usage", "--client", "app Overcast", "--html", page];
+      const owner = await deno(["run", ...taskFlags(main), main, ...args], {
+        env: { ...storageIn(subject.folder), NO_COLOR: "1" },
+      });
+      assertEquals(owner.code, 0, owner.err);
+      const mailed = await Deno.readTextFile(page);
+      assertMatch(mailed, /Overcast still calls paths that were removed<\/h1>/);
+      assertMatch(mailed, /The path is gone: it answers <code>404<\/code>/);
+    }),
+);

@@ -191,9 +191,12 @@ async function runCommand(
   }
   const time = await ledger.time();
   const sessions = await waitForReports(ledger, time, onWait);
+  // An owner also has to know of routes that were deleted.
+  const isForOwner = html !== undefined && options.client !== undefined;
+  const all = isForOwner ? Object.keys(announcedPolicies(sessions)) : undefined;
   const report = await reportUsage(ledger, {
     ...options,
-    routes: options.route,
+    routes: options.route ?? all,
     days: gate ?? days,
     now: time.now,
     sessions,
