@@ -96,7 +96,7 @@ export function publishCommand(context: Context): Command {
         fail(`option '--${name}' is for one file, URL or object`);
       }
       const config = context.settings();
-      await requireContentOwner(config);
+      if (!sources.every(isPublicUrl)) await requireContentOwner(config);
       const storagePaths = storagePathsOf(config);
       const signal = interruptionSignal();
       await withStorage(config, { signal }, async (storage) => {

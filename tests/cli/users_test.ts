@@ -70,6 +70,8 @@ test("root is told to change another user's folder as that user, and changes not
   await refused("import", "list");
   await refused("publish", "b.mp4");
   await refused("unpublish", token);
+  const url = await media("root", "publish", "http://127.0.0.1:1/a.mp3"); // changes no folder
+  assertMatch(url.stderr, /^media: "http:\/\/127\.0\.0\.1:1\/a\.mp3" cannot be reached/);
   for (const args of [["list"], ["verify"], ["import", "--dry-run", "list"]]) {
     const { code, stderr } = await media("root", ...args);
     assertEquals(code, 0, stderr);
