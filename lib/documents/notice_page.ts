@@ -176,7 +176,9 @@ replacement, unless the response says that the item was unpublished or never pub
 ${code("documentation")} links to an explanation of the retirement.`;
   const otherKind = left.length === 0
     ? ""
-    : ` An old path for one kind answers ${code("404")} for an item of the other kind, which its
+    : ` While it works, an old path for one kind answers ${
+      code("404")
+    } for an item of the other kind, which its
 replacement serves.`;
   return `<section>
 <h2>Errors</h2>

@@ -76,6 +76,14 @@ Deno.test("noticePage() states the answer after the removal", () => {
   assert(!/answers 410/.test(removed));
 });
 
+Deno.test("noticePage() says what an old path answers for the other kind only while one works", () => {
+  for (const phase of PHASES) {
+    const { html } = pageAt(INSTANTS[phase]);
+    const isSaid = textOf(html).includes("an old path for one kind answers 404");
+    assertEquals(isSaid, phase !== "removed", phase);
+  }
+});
+
 Deno.test("noticePage() names the paths where they differ, and says the rest once", () => {
   const own = { sunsetAt: "2027-12-31", brownouts: ["2027-09-06T09:00Z/PT1H"] };
   const video = definePolicy({ ...SETTINGS, ...own });
