@@ -127,7 +127,8 @@ function isOpenAfter(bytes: Uint8Array, separator: number, isOpen: boolean): boo
 }
 
 /**
- * Reads a record. An empty value is a member that is not there.
+ * Reads a record. An empty value is a member that is not there. Some spreadsheets leave out those at
+ * the end of a line.
  *
  * @returns `undefined` if all values are empty.
  * @throws {RefusedError} If it does not fit the header, or is not CSV.
@@ -142,15 +143,13 @@ export function readRow(
     throw new RefusedError(`A quote is not closed, or is inside a value; ${expected}`);
   }
   if (cells.every((cell) => cell === "")) return undefined;
-  const isLonger = cells.slice(columns.length).some((cell) => cell !== "");
-  if (isLonger || cells.length < columns.length) {
-    const expected = `expected ${columns.length}: ${columns.join(separator)}`;
-    const count = cells.length === 1 ? "1 value" : `${cells.length} values`;
-    throw new RefusedError(`The line has ${count}; ${expected}`);
+  if (cells.slice(columns.length).some((cell) => cell !== "")) {
+    const expected = `expected ${columns.length} at most: ${columns.join(separator)}`;
+    throw new RefusedError(`The line has ${cells.length} values; ${expected}`);
   }
   const record: Record<string, unknown> = {};
   for (const [index, name] of columns.entries()) {
-    const cell = cells[index] as string;
+    const cell = cells[index] ?? "";
     if (cell === "") continue;
     if (name === "") {
       throw new RefusedError(`${quoted(cell)} is in column ${index + 1}, which has no name`);

@@ -52,6 +52,7 @@ Deno.test("readInput() reads CSV as spreadsheets write it, wherever chunks begin
     toCsv(",").replace(/.*\n/, '"token","path","length","publishedAt","kind"\n'),
     toCsv(",").replace(/.*\n/, "token , path,length,publishedAt, kind\n"),
     toCsv(",").replaceAll(/(?<!zwei)\n/g, ",,\n"), // columns without a name
+    toCsv(",").replaceAll(/,+\n/g, "\n"), // as Excel and ONLYOFFICE leave out what is empty
   ];
   for (const text of files) {
     for (const size of [Infinity, 1, 7]) {
@@ -73,9 +74,7 @@ Deno.test("readInput() reads CSV as spreadsheets write it, wherever chunks begin
 
 Deno.test("readInput() refuses rows that do not fit, and no other", async () => {
   const rows: [row: string, reason: RegExp][] = [
-    ["a.mp3", /^The line has 1 value; expected 3: path,length,name$/],
-    ["a.mp3,1", /^The line has 2 values; expected 3: path,length,name$/],
-    ["a.mp3,1,b,c", /^The line has 4 values; expected 3/],
+    ["a.mp3,1,b,c", /^The line has 4 values; expected 3 at most: path,length,name$/],
     ['"a".mp3,1,b', /^A quote is not closed, or is inside a value; expected quotes around/],
     ['a 5" disk.mp3,1,b', /^A quote is not closed, or is inside a value/],
     ['a.mp3,1, "b"', /^A quote is not closed, or is inside a value/],
