@@ -142,7 +142,7 @@ export class PostgresDatabase implements Database {
       WHERE schemaname = current_schema() AND tablename = '${tableOf(schema)}'`;
     if ((await this.query({ text: table })).length === 0) {
       await this.#refuseOld(schema);
-      const place = await this.#requireSchema();
+      const place = await this.#requireCreation();
       const name = `the ${schema.name} in ${place} (${settingOf(this.#options)})`;
       if (this.#options.mustExist) throw this.#faultOf("opened", new NotCreatedError(), name);
       const isCreated = await this.#transaction(async (run) => {
@@ -165,16 +165,12 @@ export class PostgresDatabase implements Database {
   }
 
   /** Names the schema in which tables would be created. Throws if this user may create none. */
-  async #requireSchema(): Promise<string> {
+  async #requireCreation(): Promise<string> {
     const [row] = await this.query({
       text: `SELECT current_schema() AS schema, current_user AS user,
         has_schema_privilege(current_schema(), 'CREATE') AS may`,
     });
     const { schema, user, may } = row ?? {};
-    if (schema === null) {
-      const fault = `${this.name} has none of the schemas in its search_path`;
-      throw new StorageError("postgres", `${fault}; create one, or correct the URL`);
-    }
     const place = `schema "${schema}" of "${placeIn(this.#url)}"`;
     if (may === "t") return place;
     const fault = `the user "${user}" may not create tables in ${place}`;

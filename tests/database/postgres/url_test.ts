@@ -135,8 +135,9 @@ test("a start and its check say why no tables can be created", () =>
       [url, `the user "${USER}" may not create tables in ${place}; let its owner run: ${grant}`],
       [
         `${url}?options=-c%20search_path%3Dnone`,
-        "the database (DATABASE_URL) has none of the schemas in its search_path; create one, or " +
-        "correct the URL",
+        'the database (DATABASE_URL) would use no schema; expected "none": create it, and give the ' +
+        "user USAGE on it. If a pooler drops options from the URL, leave them out, and run ALTER " +
+        "ROLE … SET search_path",
       ],
     ];
     for (const [DATABASE_URL = "", reason] of rows) {
