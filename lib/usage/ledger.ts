@@ -261,9 +261,9 @@ export class Ledger {
   }
 
   /**
-   * Deletes the rows before a day, and the sessions that ended before it. Moves the start of the
-   * record first. Deletes nothing unless a session was counting a day ago: that is evidence that
-   * the time is right.
+   * Deletes the rows before a day, and the sessions that ended before it; those that are gone, if
+   * they ended by both clocks. Moves the start of the record first. Deletes nothing unless a session
+   * was counting a day ago: that is evidence that the time is right.
    *
    * @param now Milliseconds since the epoch.
    * @returns Whether there was such evidence.
@@ -286,7 +286,9 @@ export class Ledger {
     while ((await this.#database.transact([deletion]))[0]?.length === MAX_PART_ROWS) {
       await yieldToRequests();
     }
-    const ended = "DELETE FROM media_head_session WHERE ended IS NOT NULL AND reported < $1";
+    const ended = `DELETE FROM media_head_session
+      WHERE ended IS NOT NULL AND reported < $1 AND (ended_by IS NULL OR
+      ended_by < $1 AND ended_by - clock + COALESCE(restarted, reported) < $1)`; // see endOf()
     await this.#database.transact([{ text: ended, values: [before] }]);
     return true;
   }

@@ -352,4 +352,37 @@ export function testLedger(
     await ledger.forget("2027-02-01", later); // by a server that retains more
     assertEquals(await ledger.started(), now);
   });
+
+  test("forget() keeps a session whose process may have run on into the days that stay", async ({ ledger, clock }) => {
+    const sessions: [id: string, clock: number, endedBy: number][] = [
+      ["dead", NOON, NOON + 9],
+      ["cut off", NOON, NOON + DAY],
+      ["cut off on a machine whose clock is behind", NOON - DAY, NOON + 9],
+    ];
+    for (const [id, clock, endedBy] of sessions) {
+      const session = { id, policies: { [ROW.route]: POLICY }, process: PROCESS, sequence: 0 };
+      await ledger.begin({ ...session, clock });
+      await ledger.end([id], endedBy);
+    }
+    const other = await begin(ledger, "other");
+    const now = clock.now = NOON + 2 * DAY;
+    await ledger.add({ counts: [], at: now, reported: now }, other);
+    const kept = async (day: string) => {
+      assert(await ledger.forget(day, now));
+      return (await ledger.sessions()).map(({ id }) => id);
+    };
+    const cutOff = sessions.slice(1).map(([id]) => id);
+    assertEquals(await kept("2027-02-02"), [...cutOff, "other"]);
+    const evidence = {
+      sessions: (await ledger.sessions()).filter(({ id }) => id !== "other"),
+      started: await ledger.started(),
+      judgedAt: now,
+      time: await ledger.time(),
+    };
+    const from = Date.parse("2027-02-02");
+    const verdict = judge(evidence, { routes: [ROW.route], from, trustStops: true, hidden: [] });
+    const doubts = verdict.verdict === "unknown" ? verdict.doubts : [];
+    assertEquals(doubts.map(({ reason }) => reason), ["cut off", "cut off"]);
+    assertEquals(await kept("2027-02-03"), ["other"]);
+  });
 }
