@@ -12,6 +12,8 @@ import { openUsage } from "../../lib/usage/mod.ts";
 import { runUsage } from "../../lib/usage/program.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { type CommandResult, inFolder, mediaHere } from "../support/media_cli.ts";
+import { run } from "../support/npm.ts";
+import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
 
@@ -130,6 +132,22 @@ test("lifecycle usage --gate fails with 2 where it is wrong, and with 3 where no
       text = "";
       const code = await runUsage(["--gate", "1", ...row[0]]);
       check({ code, stdout: text, stderr: "" }, row);
+    }
+  }));
+
+test("lifecycle usage --gate fails with 3 where even the command cannot be loaded", () =>
+  inFolder(async (folder) => {
+    const deno = ["run", "--no-config", "--no-lock", "--allow-all"]; // and so without packages
+    const program = [...deno, fromRoot("lib/usage/lifecycle.ts"), "usage"];
+    const rows: [words: string[], status: number][] = [
+      [["--gate", "1"], UNKNOWN],
+      [["--gate=1"], UNKNOWN],
+      [[], 1],
+    ];
+    for (const [words, status] of rows) {
+      const { code, errors } = await run(folder, Deno.execPath(), ...program, ...words);
+      assertEquals(code, status, errors);
+      assertMatch(errors, /"commander"/);
     }
   }));
 
