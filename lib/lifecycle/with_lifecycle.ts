@@ -64,7 +64,11 @@ export function withLifecycle<Incoming extends Request, Rest extends unknown[]>(
       count?.(sent.status);
       return sent;
     } catch (error) {
-      count?.(request.signal.aborted ? 0 : statusOf(error));
+      if (count !== undefined) {
+        const { signal } = request;
+        await undefined; // by then, Deno has aborted a new signal if the client has left
+        count(signal.aborted ? 0 : statusOf(error));
+      }
       throw error;
     }
   };

@@ -148,6 +148,37 @@ needing("network")(
   },
 );
 
+needing("network")(
+  "withLifecycle() knows at a fast failure that the client has left",
+  async () => {
+    const told: unknown[] = [];
+    const onCount = ({ status }: LifecycleCall) => told.push(status);
+    let leave = () => {};
+    const fail = async (): Promise<Response> => {
+      leave();
+      await new Promise((resolve) => setTimeout(resolve, 50)); // the server has to notice it
+      throw new TypeError("bug");
+    };
+    const retired = withLifecycle(fail, POLICY, { onCount });
+    const options = {
+      hostname: "127.0.0.1",
+      port: 0,
+      onListen() {},
+      onError: () => new Response(),
+    };
+    const server = Deno.serve(options, retired);
+    await until("a call without a client", async () => {
+      using client = await Deno.connect({ hostname: "127.0.0.1", port: server.addr.port });
+      const { promise, resolve } = Promise.withResolvers<void>();
+      leave = resolve;
+      await client.write(new TextEncoder().encode("GET /v1 HTTP/1.1\r\nHost: a\r\n\r\n"));
+      await promise;
+      return told.includes(0);
+    });
+    await server.shutdown();
+  },
+);
+
 needing("network")("withLifecycle() passes the fields of an upgraded call to onCount", async () => {
   const told: unknown[] = [];
   const onCount = ({ status }: LifecycleCall, { headers }: Request) =>
