@@ -86,8 +86,8 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
     .addOption(
       exclusive(
         "--gate <days>",
-        "print only the verdict: exit 0 if there were no calls in the last DAYS whole days and today so far," +
-          " 1 if there were, 3 if unknown",
+        "print only the verdicts, the last one on all routes: exit 0 if there were no calls in the last" +
+          " DAYS whole days and today so far, 1 if there were, 3 if unknown",
         ["html", "gone", "restart", "days"],
       ).argParser(daysArgument),
     )

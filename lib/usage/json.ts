@@ -18,8 +18,10 @@ const INSTANTS = new Set([
   "started",
 ]);
 
-/** Formats the whole report. The members of the verdict are members of the report. */
-export function usageJson({ program: _, canProbe: __, ...report }: UsageReport): string {
+/** Formats the whole report. The members of the verdict on all routes are members of the report. */
+export function usageJson(
+  { program: _, canProbe: __, unknown: ___, ...report }: UsageReport,
+): string {
   return JSON.stringify({ ...report, ...report.verdict }, replace);
 }
 

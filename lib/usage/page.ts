@@ -4,10 +4,13 @@ import { escape, pathText } from "../pages/html.ts";
 import type { ClientUsage, RouteUsage, UsageReport } from "./report.ts";
 import { details, list, picture, prose, reportPage } from "./page_html.ts";
 import { PAGE_STYLE } from "./page_style.ts";
+import { routeLines } from "./route_sentences.ts";
 import {
   basisLines,
   columnsOf,
   doubtLines,
+  hasManyRoutes,
+  madeText,
   MAX_LISTED,
   periodText,
   plural,
@@ -27,11 +30,12 @@ export function usagePage(report: UsageReport): string {
   return reportPage(
     titleText(report),
     PAGE_STYLE,
-    `<p>${prose(periodText(report))}</p>
+    `<p>${prose(`${periodText(report)}. ${madeText(report)}`)}</p>
 <section class="banner ${COLOURS[verdict]}" aria-label="Verdict">
 <p><strong>${prose(verdictText(report))}</strong></p>
 ${list([...doubtLines(report), ...basisLines(report)])}
 </section>
+${verdictSection(report)}
 ${clientSection(report)}
 ${routes.map((route) => routeSection(route, report)).join("\n")}
 <section>
@@ -39,6 +43,15 @@ ${routes.map((route) => routeSection(route, report)).join("\n")}
 ${list([...RULES, sinceText(report)])}
 </section>`,
   );
+}
+
+function verdictSection(report: UsageReport): string {
+  const lines = routeLines(report);
+  if (lines.length === 0) return "";
+  return `<section>
+<h2>The verdict on each route</h2>
+${list(lines)}
+</section>`;
 }
 
 function clientSection({ clients }: UsageReport): string {
@@ -50,8 +63,7 @@ ${more.length === 0 ? "" : details(plural(more.length, "more client"), clientTab
 </section>`;
 }
 
-function clientTable(clients: readonly ClientUsage[]): string {
-  const columns = columnsOf(clients);
+function clientTable(clients: readonly ClientUsage[], columns = columnsOf(clients)): string {
   const titles = columns.map(([title]) => `<th scope="col">${title}</th>`);
   const rows = clients.map((usage) => {
     const cells = columns.slice(1).map(([title, cellOf]) =>
@@ -63,11 +75,18 @@ function clientTable(clients: readonly ClientUsage[]): string {
 <tbody>${rows.join("\n")}</tbody></table>`;
 }
 
-function routeSection(usage: RouteUsage, { policies }: UsageReport): string {
-  const { route, calls } = usage;
+/** The titles of the columns for the clients of one route. */
+const OF_ROUTE = ["Client", "Calls", "First call", "Last recorded on"];
+
+function routeSection(usage: RouteUsage, report: UsageReport): string {
+  const { policies, routes } = report;
+  const { route, calls, clients } = usage;
+  const columns = columnsOf(clients).filter(([title]) => OF_ROUTE.includes(title));
+  const callers = details(plural(clients.length, "client"), clientTable(clients, columns));
   return `<section>
 <h2><code>${escape(pathText(route))}</code></h2>
 <p>${requestsText(usage)}. ${prose(sunsetText(policies[route]))}</p>
-${calls === 0 ? "" : picture(usage, policies[route])}
+${calls === 0 ? "" : picture(usage, policies[route], hasManyRoutes(report))}
+${routes.length === 1 || clients.length === 0 ? "" : callers}
 </section>`;
 }

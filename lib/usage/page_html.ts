@@ -39,14 +39,23 @@ const AXIS_Y = 85;
 /** The position of each mark below the axis, by the first word of its note. */
 const MARK_Y: Readonly<Record<string, number>> = { brownout: 89, incomplete: 95 };
 
-/** Draws a bar for each day, with marks below it for its notes, and lists the same in numbers. */
-export function picture({ days }: RouteUsage, policy: Policy | undefined): string {
+/**
+ * Draws a bar for each day, with marks below it for its notes, and lists the same in numbers.
+ *
+ * @param isShort Whether to show nothing for days without calls.
+ */
+export function picture(
+  { days }: RouteUsage,
+  policy: Policy | undefined,
+  isShort = false,
+): string {
   const most = Math.max(...days.map(({ calls }) => calls));
   const width = Math.min(.8, days.length / 33); // at most 3 percent of the picture
   const numbers: string[] = [];
   const kinds = new Set<string>(); // the kinds of marks
   const bars = days.map((usage, x) => {
     const { day, calls, byPhase } = usage;
+    if (isShort && calls === 0) return "";
     const notes = notesOf(usage, policy);
     const note = notes.length === 0 ? "" : ` (${notes.join("; ")})`;
     const text = `${day}: ${plural(calls, "call")}${note}`;
@@ -73,7 +82,7 @@ export function picture({ days }: RouteUsage, policy: Policy | undefined): strin
   ];
   return `<figure>
 <svg viewBox="0 0 ${days.length} 100" preserveAspectRatio="none" role="img" aria-label="Calls per day">
-${bars.join("\n")}
+${bars.filter((bar) => bar !== "").join("\n")}
 <rect class="axis" y="${AXIS_Y}" width="100%" height="1"/>
 </svg>
 <p class="axis"><span>${time(days[0]?.day ?? "")}</span><span>${

@@ -128,11 +128,19 @@ function probeThrough(
 /** Returns the longest route that a URL is under, or the only route there is. */
 function routeOf(url: string, routes: readonly string[]): string {
   const { pathname } = new URL(url);
-  const above = routes.filter((route) => `${pathname}/`.startsWith(`${route}/`));
+  const above = routes.filter((route) => isUnder(pathname, route));
   const [found] = routes.length === 1 ? routes : above.sort((a, b) => b.length - a.length);
   if (found !== undefined) return found;
   const known = routes.map((route) => `"${route}"`).join(" or ");
   throw new WrongUsageError(`--probe "${url}": expected an item under ${known}`);
+}
+
+/** Returns whether a path is under a route. A segment like `:id` in the route matches any. */
+function isUnder(pathname: string, route: string): boolean {
+  const segments = pathname.split("/");
+  return route.split("/").every((segment, at) =>
+    segment.startsWith(":") ? segments[at] : segment === segments[at]
+  );
 }
 
 /** Writes a page to a draft, and moves it into place. Refuses the files of the record. */

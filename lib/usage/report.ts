@@ -25,11 +25,13 @@ import {
   completeSince,
   type Doubt,
   type Evidence,
+  type HiddenCalls,
   isAwaited,
   isSilent,
   judge,
   mayBeServedUnregistered,
   type ProbeResult,
+  type UnknownVerdict,
   type Verdict,
 } from "./verdict.ts";
 
@@ -50,8 +52,10 @@ export interface RouteUsage {
   readonly route: string;
   readonly calls: number;
   readonly otherRequests: number;
-  /** Every day of the period, even without calls. Today comes last. */
+  /** Every day of the period, even without calls. The day of the report comes last. */
   readonly days: readonly DayUsage[];
+  /** The clients of the route, except those that are ignored; most calls first. */
+  readonly clients: readonly ClientUsage[];
 }
 
 export interface ClientUsage {
@@ -70,6 +74,24 @@ export interface ClientUsage {
    * release on record are in none of them.
    */
   readonly releases: readonly ReleaseUsage[];
+}
+
+/** The verdict on one route. It is what `--route` with this route says. */
+export type RouteVerdict = Verdict & {
+  readonly route: string;
+  /** The number of calls, except those of clients that are ignored. */
+  readonly calls: number;
+  readonly clients: readonly Pick<ClientUsage, "client" | "calls" | "last">[];
+  /** The first day on which an unknown verdict can be clear, if it can be known. */
+  readonly recovery: string | undefined;
+};
+
+/** A client to ignore. */
+export interface IgnoredClient extends Pick<ClientUsage, "client" | "calls"> {
+  /** Whether the record has calls of the client, in the period or before. */
+  readonly isOnRecord: boolean;
+  /** The client on record that may be meant, e.g. `app Overcast` for `Overcast`. */
+  readonly meant: string | undefined;
 }
 
 type ReleaseUsage = Pick<UsageRow, "release" | "calls" | "last">;
@@ -111,7 +133,7 @@ export interface UsageReportOptions {
   readonly now: number;
 }
 
-/** The report of a period: whole UTC days, and today so far. */
+/** The report of a period: whole UTC days, and part of the day on which it is made. */
 export interface UsageReport extends
   Pick<
     UsageReportOptions,
@@ -129,7 +151,7 @@ export interface UsageReport extends
   /** The clients of the routes, except those that are ignored; most calls first. */
   readonly clients: readonly ClientUsage[];
   /** Every client to ignore, even without calls. */
-  readonly ignored: readonly Pick<ClientUsage, "client" | "calls">[];
+  readonly ignored: readonly IgnoredClient[];
   /** Requests that are no calls, because a probe of a gate or the library's checker sent them. */
   readonly probes: readonly { readonly probe: string; readonly requests: number }[];
   /** The number of calls that the verdict allows. */
@@ -139,11 +161,15 @@ export interface UsageReport extends
    */
   readonly completeSince: number | undefined;
   readonly verdict: Verdict;
+  /** The verdict on each of the judged routes. */
+  readonly verdicts: readonly RouteVerdict[];
   /**
    * The judged routes that processes may have served unregistered. Their verdicts rest on no such
    * process having ended unregistered, and none running unregistered now.
    */
   readonly servedUnregistered: readonly string[];
+  /** The verdict on all routes that are unknown. Others may be called. */
+  readonly unknown: UnknownVerdict | undefined;
   /** The first day on which an unknown verdict can be clear, if it can be known. */
   readonly recovery: string | undefined;
 }
@@ -205,20 +231,50 @@ export async function reportUsage(
   const sums = await addUp(ledger.usage(from), { listed, period, client });
   const evidence: Evidence = { sessions, started: await ledger.started(), judgedAt: now, time };
   if (client !== undefined && sums.clients.length === 0 && !await ledger.hasClient(client)) {
-    throw new RefusedError(
-      `No client "${client}" on record; use the report's name, e.g. "app curl"`,
-    );
+    const meant = await meantBy(client, ledger);
+    const remedy = meant === undefined
+      ? `use the report's name, e.g. "app curl"`
+      : `did you mean "${meant}"?`;
+    throw new RefusedError(`No client "${client}" on record; ${remedy}`);
   }
 
-  const clients = sums.clients.filter(({ client }) => !ignore.includes(client));
-  const ignored = ignore.map((client) => ({
-    client,
-    calls: callsIn(sums.clients.filter((each) => each.client === client)),
+  const isCounted = ({ client }: ClientUsage) => !ignore.includes(client);
+  const clients = sums.clients.filter(isCounted);
+  const ignored = await Promise.all(ignore.map(async (client): Promise<IgnoredClient> => {
+    const calls = callsIn(sums.clients.filter((each) => each.client === client));
+    const isOnRecord = calls > 0 || await ledger.hasClient(client);
+    const meant = isOnRecord ? undefined : await meantBy(client, ledger);
+    return { client, calls, isOnRecord, meant };
   }));
+  const routes = sums.routes.map(({ route, days, otherRequests, clients }): RouteUsage => {
+    const since = completeSince(evidence, [route], { trustStops }) ?? Infinity;
+    return {
+      route,
+      calls: callsIn(days),
+      otherRequests,
+      days: days.map((each) => ({ ...each, isWhole: since <= Date.parse(each.day) })),
+      clients: clients.filter(isCounted),
+    };
+  });
+  const start = Date.parse(from);
+  const judgeAll = (routes: readonly string[], hidden: readonly HiddenCalls[]) =>
+    judge(evidence, { routes, from: start, trustStops, hidden });
   const hidden = probe?.hidden ?? [];
-  const verdict: Verdict = judged.length > 0 && callsIn(clients) > atMost
-    ? { verdict: "called" }
-    : judge(evidence, { routes: judged, from: Date.parse(from), trustStops, hidden });
+  const hiddenOn = (routes: readonly string[]) =>
+    hidden.filter(({ route }) => routes.includes(route));
+  const verdicts = (judged.length > 0 ? routes : []).map(({ route, clients }): RouteVerdict => {
+    const calls = callsIn(clients);
+    const verdict = calls > atMost ? CALLED : judgeAll([route], hiddenOn([route]));
+    const callers = clients.map(({ client, calls, last }) => ({ client, calls, last }));
+    return { route, calls, clients: callers, ...verdict, recovery: recoveryOf(verdict, options) };
+  });
+  const verdict = judged.length > 0 && callsIn(clients) > atMost
+    ? CALLED
+    : judgeAll(judged, hidden);
+  const open = verdicts.filter(({ verdict }) => verdict === "unknown").map(({ route }) => route);
+  const rest = verdict.verdict === "called" && open.length > 0
+    ? judgeAll(open, hiddenOn(open))
+    : verdict;
   return {
     days,
     client,
@@ -236,20 +292,42 @@ export async function reportUsage(
     canProbe,
     probes: sums.probes,
     verdict,
-    routes: sums.routes.map(({ route, days, otherRequests }) => {
-      const since = completeSince(evidence, [route], { trustStops }) ?? Infinity;
-      const marked = days.map((each) => ({ ...each, isWhole: since <= Date.parse(each.day) }));
-      return { route, calls: callsIn(days), otherRequests, days: marked };
-    }),
+    verdicts,
+    unknown: rest.verdict === "unknown" ? rest : undefined,
+    routes,
     completeSince: completeSince(evidence, judged, { trustStops }),
     servedUnregistered: judged.filter((route) =>
       mayBeServedUnregistered(evidence, route, Date.parse(from))
     ),
     otherDates: otherDates(policies, sessions),
-    recovery: verdict.verdict !== "unknown" || hidden.length > 0
-      ? undefined
-      : recoveryFrom(verdict.doubts, options),
+    recovery: recoveryOf(verdict, options),
   };
+}
+
+const CALLED = { verdict: "called" } as const;
+
+/** The kinds of names that clients have, as they begin. */
+const KINDS = ["app", "id", "site"] as const;
+
+/** Returns the client on record whose name lacks only its kind, if there is one. */
+async function meantBy(
+  name: string,
+  ledger: Pick<Ledger, "hasClient">,
+): Promise<string | undefined> {
+  for (const kind of KINDS) {
+    if (await ledger.hasClient(`${kind} ${name}`)) return `${kind} ${name}`;
+  }
+  return undefined;
+}
+
+/** Returns the first day on which a verdict can be clear, if it is unknown and that can be known. */
+export function recoveryOf(
+  verdict: Verdict,
+  options: Pick<UsageReportOptions, "days" | "usageDays">,
+): string | undefined {
+  return verdict.verdict !== "unknown" || verdict.hidden.length > 0
+    ? undefined
+    : recoveryFrom(verdict.doubts, options);
 }
 
 /**
@@ -284,19 +362,25 @@ export function judgedRoutes(sessions: readonly Session[]): string[] {
   return Object.keys(announcedPolicies(open.length > 0 ? open : last));
 }
 
-/** Lists each case of other dates that a running server announces for a route, once. */
+/** Lists each case of other dates that a running server announces, once, with its routes. */
 function otherDates(announced: RoutePolicies, sessions: readonly Session[]): string[] {
-  const lines = new Map<string, string>();
+  const cases = new Map<string, { readonly route: string; readonly said: string }>();
   for (const session of sessions.filter(({ ended }) => ended === undefined)) {
     for (const [route, policy] of Object.entries(session.policies)) {
       const dates = datesText(announced[route] ?? policy);
       const others = datesText(policy);
       if (dates === others) continue;
-      const line = `${route} announces ${dates}; but ${sessionText(session)}: ${others}`;
-      lines.set(`${route} ${others}`, line);
+      const said = `${dates}; but ${sessionText(session)}: ${others}`;
+      cases.set(`${route} ${others}`, { route, said });
     }
   }
-  return [...lines.values()];
+  const routes = new Map<string, string[]>();
+  for (const { route, said } of cases.values()) {
+    routes.set(said, [...routes.get(said) ?? [], route]);
+  }
+  return [...routes].map(([said, names]) =>
+    `${names.join(", ")} ${names.length === 1 ? "announces" : "announce"} ${said}`
+  );
 }
 
 function datesText({ deprecatedAt, sunsetAt, brownouts }: Policy): string {
@@ -318,9 +402,9 @@ async function addUp(
   const indexes = new Map(period.map((day, index) => [day, index]));
   const routes = listed.map((route) => {
     const days = period.map((day) => ({ day, calls: 0, byPhase: {} as PhaseCalls }));
-    return { route, otherRequests: 0, days };
+    return { route, otherRequests: 0, days, clients: new ClientSums() };
   });
-  const clients = new Map<string, ClientSum>();
+  const clients = new ClientSums();
   const probes = new Map<string, number>();
   for await (const row of rows) {
     const route = routes.find(({ route }) => route === row.route);
@@ -336,17 +420,32 @@ async function addUp(
         day.calls += row.calls;
         day.byPhase[row.phase] = (day.byPhase[row.phase] ?? 0) + row.calls;
       }
-      const sum = clients.get(row.client) ?? new ClientSum(row);
-      clients.set(row.client, sum);
-      sum.add(row);
+      clients.add(row);
+      route.clients.add(row);
     }
   }
   return {
-    routes,
-    clients: [...clients.values()].map((sum) => sum.usage())
-      .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1)),
+    routes: routes.map(({ clients, ...usage }) => ({ ...usage, clients: clients.usages() })),
+    clients: clients.usages(),
     probes: [...probes].map(([probe, requests]) => ({ probe, requests })),
   };
+}
+
+/** Adds up the calls of each client. */
+class ClientSums {
+  readonly #sums = new Map<string, ClientSum>();
+
+  add(row: UsageRow): void {
+    const sum = this.#sums.get(row.client) ?? new ClientSum(row);
+    this.#sums.set(row.client, sum);
+    sum.add(row);
+  }
+
+  /** Returns the clients; most calls first. */
+  usages(): ClientUsage[] {
+    return [...this.#sums.values()].map((sum) => sum.usage())
+      .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1));
+  }
 }
 
 /** Adds up the calls of one client. */

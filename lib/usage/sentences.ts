@@ -4,7 +4,9 @@ import {
   callsIn,
   type ClientUsage,
   type DayUsage,
+  type IgnoredClient,
   recoveryFrom,
+  recoveryOf,
   type RouteUsage,
   type UsageReport,
 } from "./report.ts";
@@ -14,10 +16,13 @@ import type { Interval } from "../lifecycle/instant.ts";
 import { PHASES, type Policy } from "../lifecycle/policy.ts";
 import { MINUTE_MS } from "./records.ts";
 import { sessionText } from "./session_name.ts";
-import type { Doubt } from "./verdict.ts";
+import type { Doubt, Trusted } from "./verdict.ts";
 
-/** The limit on lines in a list, or releases in a cell. The JSON has them all. */
+/** The limit on lines in a list, or names in a cell. The JSON has them all. Routes have no limit. */
 export const MAX_LISTED = 25;
+
+/** The limit on names in a sentence, and on routes whose days without calls are shown. */
+export const MAX_IN_DETAIL = 5;
 
 export function titleText(report: UsageReport): string {
   return `Calls${byText(report)} to deprecated routes`;
@@ -27,9 +32,28 @@ function byText({ client }: UsageReport): string {
   return client === undefined ? "" : ` by ${client}`;
 }
 
-/** Formats the period, e.g. "2027-06-08 to now (7 whole days and today so far, UTC)". */
-export function periodText({ from, days }: UsageReport): string {
-  return `${from} to now (${plural(days, "whole day")} and today so far, UTC)`;
+/**
+ * Formats the period, up to the time of the report, e.g. "2027-06-08 to 2027-06-15T12:00:00Z (7 whole
+ * days and part of 2027-06-15, UTC)".
+ */
+export function periodText({ from, days, today, now }: UsageReport): string {
+  const length = `${plural(days, "whole day")} and part of ${today}, UTC`;
+  return `${from} to ${formatInstant(now)} (${length})`;
+}
+
+/** Says when a report was made, because it may be kept. */
+export function madeText({ now }: UsageReport): string {
+  return `Made at ${formatInstant(now)}.`;
+}
+
+/** Returns whether a report has so many routes that they are not shown in detail. */
+export function hasManyRoutes({ routes }: Pick<UsageReport, "routes">): boolean {
+  return routes.length > MAX_IN_DETAIL;
+}
+
+/** Names routes, e.g. "/v1/songs and /v1/albums", or counts them, e.g. "40 routes". */
+function routesText(routes: readonly string[]): string {
+  return routes.length > MAX_IN_DETAIL ? plural(routes.length, "route") : routes.join(" and ");
 }
 
 /** Formats the requests to a route, e.g. "5 calls and 1 other request". */
@@ -41,14 +65,15 @@ export function requestsText({ calls, otherRequests }: RouteUsage): string {
 export function verdictText(report: UsageReport): string {
   const { verdict, clients, ignored, atMost, judged } = report;
   if (judged.length === 0) return "Unknown: no server deprecates a route, so there is no verdict.";
-  const to = ` to ${judged.join(" and ")}${byText(report)}`;
-  const span = `since ${report.from} (${plural(report.days, "whole day")} and today, UTC)`;
+  const to = ` to ${routesText(judged)}${byText(report)}`;
+  const span = `from ${periodText(report)}`;
   const none = ignored.some(({ calls }) => calls > 0) ? "no other calls" : "no calls";
   const calls = clients.length === 0 ? none : plural(callsIn(clients), "call");
   switch (verdict.verdict) {
     case "clear": {
       const allowed = clients.length === 0 ? "" : `, at most ${count(atMost)} allowed,`;
-      const trust = trustText(report);
+      const words = wordsText(verdict.trusted);
+      const trust = words === "" ? "" : `, on your word ${words}`;
       return `Clear${trust}: ${calls}${to}${allowed} ${span}, and the record is complete.`;
     }
     case "called": {
@@ -57,7 +82,7 @@ export function verdictText(report: UsageReport): string {
       const isOfOne = report.client !== undefined;
       const by = isOfOne ? byText(report) : ` by ${plural(clients.length, "client")}`;
       const lastBy = isOfOne ? "" : ` by ${latest.client}`;
-      return `Still called: ${calls} to ${called.join(" and ")}${by} ${span}, ` +
+      return `Still called: ${calls} to ${routesText(called)}${by} ${span}, ` +
         `the last${lastBy} recorded at ${formatInstant(latest.last)}.`;
     }
     case "unknown":
@@ -65,10 +90,8 @@ export function verdictText(report: UsageReport): string {
   }
 }
 
-/** Says which words of the operator a clear verdict rests on, e.g. ", on your word that …". */
-function trustText({ verdict }: UsageReport): string {
-  if (verdict.verdict !== "clear") return "";
-  const { stops, gone } = verdict.trusted;
+/** Says which words of the operator a clear verdict rests on, e.g. "that during …"; or nothing. */
+export function wordsText({ stops, gone }: Trusted): string {
   const words: string[] = [];
   if (stops.length > 0) {
     words.push(
@@ -77,7 +100,7 @@ function trustText({ verdict }: UsageReport): string {
     );
   }
   if (gone.length > 0) words.push(`of when ${plural(gone.length, "dead server")} had ended`);
-  return words.length === 0 ? "" : `, on your word ${words.join(", and ")}`;
+  return words.join(", and ");
 }
 
 /** Lists the basis of a verdict, and what it leaves out. */
@@ -85,7 +108,7 @@ export function basisLines(report: UsageReport): string[] {
   const { ignored, otherDates } = report;
   return [
     ...trustLines(report),
-    ...ignored.map(({ client, calls }) => `Ignored: ${client} (${plural(calls, "call")})`),
+    ...ignored.map((each) => `Ignored: ${each.client} (${ignoredText(each)})`),
     ...probeLines(report),
     ...otherDates,
     ...unregisteredLines(report),
@@ -101,17 +124,29 @@ function unregisteredLines({ servedUnregistered, judged }: UsageReport): string[
     : ` on ${servedUnregistered.join(" and ")}`;
   return [
     `The verdict${routes} rests on no process having ended unregistered, and none running ` +
-    "unregistered now: the application may start without its record (required: false).",
+    "unregistered: the application may start without its record (required: false).",
   ];
 }
 
-/** Lists what a clear verdict trusts beyond the record. */
-function trustLines({ verdict, from }: UsageReport): string[] {
-  if (verdict.verdict !== "clear") return [];
-  const { stops, gone } = verdict.trusted;
+function ignoredText({ calls, isOnRecord, meant }: IgnoredClient): string {
+  if (isOnRecord) return plural(calls, "call");
+  return meant === undefined ? "not on record" : `not on record; did you mean "${meant}"?`;
+}
+
+/** Lists what clear verdicts trust beyond the record. It is the same for all of them. */
+function trustLines({ verdict, verdicts, from }: UsageReport): string[] {
+  const clear = [verdict, ...verdicts].find((each) => each.verdict === "clear");
+  if (clear === undefined) return [];
+  const { stops, gone } = clear.trusted;
   const [moreStops, moreGone] = [stops.slice(MAX_LISTED), gone.slice(MAX_LISTED)];
-  const lines = stops.slice(0, MAX_LISTED).map(({ start, end }) =>
-    `Trusted: ${intervalText(start, end)} without a server`
+  const words = wordsText(clear.trusted);
+  const lines = clear === verdict || words === ""
+    ? []
+    : [`Routes are clear on your word ${words}.`];
+  lines.push(
+    ...stops.slice(0, MAX_LISTED).map(({ start, end }) =>
+      `Trusted: ${intervalText(start, end)} without a server`
+    ),
   );
   if (moreStops.length > 0) {
     lines.push(
@@ -141,7 +176,7 @@ function coverageText({ probe, canProbe, program }: UsageReport): string {
   if (hidden.length > 0 || probed.length === 0) {
     return `${covered}A cache in front may hide others.`;
   }
-  const routes = probed.join(" and ");
+  const routes = routesText(probed);
   return `${covered}A probe of ${routes} through ${url} found no cache that hides others.`;
 }
 
@@ -179,6 +214,20 @@ function releasesText({ client, releases }: ClientUsage): string {
   return listed.join(", ") + (more > 0 ? `, and ${count(more)} more` : "");
 }
 
+/** Formats a client's calls, e.g. "app curl, 1 call, last recorded at … (deprecated)". */
+function clientLine(usage: ClientUsage): string {
+  const { client, calls, last } = usage;
+  const called = `${plural(calls, "call")}, last recorded at ${formatInstant(last)}`;
+  return `${client}, ${called} (${phasesText(usage)})`;
+}
+
+/** Formats clients as lines. */
+export function clientLines(clients: readonly ClientUsage[]): string[] {
+  const lines = clients.slice(0, MAX_LISTED).map(clientLine);
+  const more = clients.length - lines.length;
+  return more > 0 ? [...lines, `and ${plural(more, "more client")}`] : lines;
+}
+
 /** Returns the columns of a table of clients that are not empty. */
 export function columnsOf(clients: readonly ClientUsage[]): Column[] {
   return COLUMNS.filter(([, cellOf]) => clients.some((client) => cellOf(client) !== ""));
@@ -191,19 +240,31 @@ const COLUMNS: readonly Column[] = [
   ["Calls", ({ calls }) => count(calls)],
   ["First call", ({ first }) => first],
   ["Last recorded on", ({ last }) => formatInstant(last)],
-  ["Routes", ({ routes }) => routes.map((route) => route.replace(/\/:\w+$/, "")).join(", ")],
+  [
+    "Routes",
+    ({ routes }) =>
+      routes.length > MAX_IN_DETAIL
+        ? plural(routes.length, "route")
+        : routes.map((route) => route.replace(/\/:\w+$/, "")).join(", "),
+  ],
   ["Phases", phasesText],
   ["Releases or apps", releasesText],
 ];
 
 /** Explains the verdict "unknown": each reason, the words that would help, and the wait. */
 export function doubtLines(report: UsageReport): string[] {
-  const { verdict, recovery, program: { command } } = report;
-  if (verdict.verdict !== "unknown") return [];
-  const { hidden, doubts, remedy: { gone, trustStops, left } } = verdict;
-  const causes = [
-    ...hidden.map(({ route, reason }) => `${route}: ${reason}`),
-    ...doubts.map((doubt) => doubtText(doubt, report)),
+  const { verdict, unknown, program: { command } } = report;
+  if (unknown === undefined) return [];
+  const { hidden, doubts, remedy: { gone, trustStops, left } } = unknown;
+  const recovery = recoveryOf(unknown, report);
+  const isOnAll = verdict === unknown;
+  const [it, they] = isOnAll ? ["this", "the verdict"] : ["the unknown routes", "they"];
+  const isOfRoute = (route: string) => report.judged.length > 1 && report.judged.includes(route);
+  const causes = [ // routeLines() lists those that concern one route
+    ...hidden.filter(({ route }) => !isOfRoute(route))
+      .map(({ route, reason }) => `${route}: ${reason}`),
+    ...doubts.filter((doubt) => doubt.reason !== "not counted" || !isOfRoute(doubt.route))
+      .map((doubt) => capitalized(doubtText(doubt, report))),
   ];
   const lines = causes.slice(0, MAX_LISTED);
   if (causes.length > lines.length) lines.push(`and ${count(causes.length - lines.length)} more`);
@@ -219,7 +280,7 @@ export function doubtLines(report: UsageReport): string[] {
   const isSilent = (id: string) => gone.some((session) => session.id === id);
   if (doubts.some((doubt) => doubt.reason === "silent" && !isSilent(doubt.session))) {
     lines.push(
-      "A server that has been silent for less than a minute may still report: ask again in a minute.",
+      "A server that has been silent for less than a minute may still report: ask again a minute later.",
     );
   }
   const day = hidden.length > 0 ? undefined : recoveryFrom(left, report);
@@ -230,41 +291,43 @@ export function doubtLines(report: UsageReport): string[] {
     const rest = day === undefined ? "would still be unknown" : `could be clear from ${day}`;
     const result = left.length + hidden.length === 0 ? "would be clear" : rest;
     const time = gone.length > 0 ? ", and TIME is within a minute of its last report" : "";
-    lines.push(`With \`${words.join(" ")}\`, if that is true${time}, this ${result}.`);
+    lines.push(`With \`${words.join(" ")}\`, if that is true${time}, ${it} ${result}.`);
     if (recovery !== undefined) {
-      lines.push(`Without it, the verdict cannot be clear before ${recovery}.`);
+      lines.push(`Without it, ${they} cannot be clear before ${recovery}.`);
     }
   } else if (recovery !== undefined) {
-    lines.push(`The verdict cannot be clear before ${recovery}.`);
+    const subject = isOnAll ? "The verdict" : "The unknown routes";
+    lines.push(`${subject} cannot be clear before ${recovery}.`);
   }
   return lines;
 }
 
-function doubtText(doubt: Doubt, { usageDays, days, program }: UsageReport): string {
+/** Formats why a route is unknown, e.g. "the record starts at 2027-06-10T09:00:00Z". */
+export function doubtText(doubt: Doubt, { usageDays, days, program }: UsageReport): string {
   const { command, retainSetting } = program;
   const until = formatInstant(doubt.until);
   const name = "session" in doubt ? sessionText({ ...doubt, id: doubt.session }) : "";
   switch (doubt.reason) {
     case "started":
-      if (doubt.isOpen) return "No server has registered yet";
+      if (doubt.isOpen) return "no server has registered yet";
       return usageDays !== undefined && usageDays < days
-        ? `The record starts at ${until}: ${retainSetting}=${usageDays} deletes earlier days, so raise it`
-        : `The record starts at ${until}`;
+        ? `the record starts at ${until}: ${retainSetting}=${usageDays} deletes earlier days, so raise it`
+        : `the record starts at ${until}`;
     case "stop":
       return `${intervalText(doubt.start, doubt.until)}: no server was running (see --trust-stops)`;
     case "silent":
-      return `${capitalized(name)} has not reported since ${formatInstant(doubt.reported)}`;
+      return `${name} has not reported since ${formatInstant(doubt.reported)}`;
     case "cut off":
-      return `Until ${until}, ${name} may have answered calls: it last reported at ` +
+      return `until ${until}, ${name} may have answered calls: it last reported at ` +
         `${formatInstant(doubt.reported)}, and had ended by ${formatInstant(doubt.endedBy)}`;
     case "not counted":
       return doubt.isOpen
-        ? `${capitalized(name)} does not count ${doubt.route}: deprecate it on every server, or ` +
+        ? `${name} does not count ${doubt.route}: deprecate it on every server, or ` +
           "delete it on every server"
-        : `Until ${until}, ${name} did not count ${doubt.route}`;
+        : `until ${until}, ${name} did not count ${doubt.route}`;
     case "ahead":
-      return `The latest report is dated ${formatInstant(doubt.then)}: the database's clock was ` +
-        `ahead then, or is behind now. If it is right now, run: ${command} --restart`;
+      return `the latest report is dated ${formatInstant(doubt.then)}: the database's clock was ` +
+        `ahead then, or has fallen behind since. If it is right, run: ${command} --restart`;
   }
 }
 
@@ -279,7 +342,7 @@ function intervalText(start: number, end: number): string {
 }
 
 /** Formats how long stops took together, e.g. "3 h 10 min". */
-function totalText(stops: readonly Interval[]): string {
+export function totalText(stops: readonly Interval[]): string {
   return durationText(stops.reduce((sum, { start, end }) => sum + end - start, 0));
 }
 
@@ -296,9 +359,9 @@ function durationText(milliseconds: number): string {
 }
 
 /** Says since when the record is complete. */
-export function sinceText({ completeSince }: UsageReport): string {
+export function sinceText({ completeSince, now }: UsageReport): string {
   return completeSince === undefined
-    ? "The record is not complete: calls may be missing, up to now."
+    ? `The record is not complete: calls may be missing, up to ${formatInstant(now)}.`
     : `The record is complete since ${formatInstant(completeSince)}; earlier calls may be missing.`;
 }
 

@@ -1,16 +1,18 @@
 /** The retirement report as text for a terminal. */
 
-import type { ClientUsage, RouteUsage, UsageReport } from "./report.ts";
-import { formatInstant } from "../http/timestamp.ts";
+import type { ClientUsage, DayUsage, RouteUsage, UsageReport } from "./report.ts";
+import { routeLines } from "./route_sentences.ts";
 import {
   basisLines,
+  clientLines,
   columnsOf,
   count,
   doubtLines,
+  hasManyRoutes,
+  madeText,
   MAX_LISTED,
   notesOf,
   periodText,
-  phasesText,
   plural,
   requestsText,
   RULES,
@@ -25,7 +27,7 @@ const BAR_LENGTH = 40;
 
 export function usageText(report: UsageReport): string {
   return [
-    `${titleText(report)} from ${periodText(report)}\n${sinceText(report)}`,
+    `${titleText(report)} from ${periodText(report)}\n${madeText(report)} ${sinceText(report)}`,
     ...report.routes.map((route) => routeText(route, report)),
     RULES.join("\n"),
     clientsText(report.clients),
@@ -34,25 +36,12 @@ export function usageText(report: UsageReport): string {
 }
 
 export function gateText(report: UsageReport): string {
-  const clients = report.clients.toSorted((a, b) => b.last - a.last).slice(0, MAX_LISTED);
-  const lines = clients.map((usage) => {
-    const { client, calls, last } = usage;
-    const called = `${plural(calls, "call")}, last recorded at ${formatInstant(last)}`;
-    return `  ${client}, ${called} (${phasesText(usage)})`;
-  });
-  const more = report.clients.length - lines.length;
-  if (more > 0) lines.push(`  and ${plural(more, "more client")}`);
-  return judgement(report, lines);
+  return judgement(report, clientLines(report.clients.toSorted((a, b) => b.last - a.last)));
 }
 
 function judgement(report: UsageReport, callers: readonly string[] = []): string {
-  const doubts = doubtLines(report).map((line) => `  ${line}`);
-  return [
-    verdictText(report),
-    ...doubts,
-    ...callers,
-    ...basisLines(report),
-  ].join("\n");
+  const details = [...doubtLines(report), ...callers].map((line) => `  ${line}`);
+  return [...routeLines(report), verdictText(report), ...details, ...basisLines(report)].join("\n");
 }
 
 function routeText(usage: RouteUsage, report: UsageReport): string {
@@ -62,14 +51,20 @@ function routeText(usage: RouteUsage, report: UsageReport): string {
   const most = Math.max(...days.map(({ calls }) => calls), 1);
   const width = count(most).length;
   // Days of an incomplete record are left out, unless they have calls: sinceText() covers them.
-  const shown = days.filter(({ day, calls, isWhole }) => calls > 0 || isWhole || day === today);
-  const lines = shown.map((usage) => {
+  const isShown = ({ day, isWhole }: DayUsage) =>
+    !hasManyRoutes(report) && (isWhole || day === today);
+  const lines = days.filter((each) => each.calls > 0 || isShown(each)).map((usage) => {
     const { day, calls } = usage;
     const bar = "█".repeat(Math.ceil(calls / most * BAR_LENGTH));
-    const notes = [...(day === today ? ["so far"] : []), ...notesOf(usage, policy)];
+    const notes = [...(day === today ? ["part of the day"] : []), ...notesOf(usage, policy)];
     return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...notes].join("  ");
   });
-  return [`${route}: ${requestsText(usage)}. ${sunsetText(policy)}`, ...lines].join("\n");
+  const clients = report.routes.length > 1 ? clientLines(usage.clients) : [];
+  return [
+    `${route}: ${requestsText(usage)}. ${sunsetText(policy)}`,
+    ...lines,
+    ...clients.map((line) => `  ${line}`),
+  ].join("\n");
 }
 
 function clientsText(clients: readonly ClientUsage[]): string {

@@ -14,16 +14,18 @@ export type Verdict =
   /** No more calls than allowed, by the record and, where needed, the operator's word. */
   | { readonly verdict: "clear"; readonly trusted: Trusted }
   | { readonly verdict: "called" }
-  /** No more calls than allowed were counted, but calls may be missing. */
-  | {
-    readonly verdict: "unknown";
-    readonly doubts: readonly Doubt[];
-    readonly hidden: readonly HiddenCalls[];
-    readonly remedy: Remedy;
-  };
+  | UnknownVerdict;
+
+/** No more calls than allowed were counted, but calls may be missing. */
+export interface UnknownVerdict {
+  readonly verdict: "unknown";
+  readonly doubts: readonly Doubt[];
+  readonly hidden: readonly HiddenCalls[];
+  readonly remedy: Remedy;
+}
 
 /** The operator's words that a clear verdict rests on. */
-interface Trusted {
+export interface Trusted {
   /** During these stops, nothing else served, nothing was restored, and no clock was wrong. */
   readonly stops: readonly Interval[];
   /** The processes of these sessions had ended by the times given. */

@@ -59,7 +59,7 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   assertEquals(clear, 0);
   assertMatch(
     text,
-    /^Clear: no calls to \/audio\/:token since .*, and the record is complete\.\nThe ver/,
+    /^Clear: no calls to \/audio\/:token from .*, and the record is complete\.\nThe ver/,
   );
 
   const killed = { began: now - 2 * HOUR, reported: now - HOUR };
@@ -137,7 +137,7 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   assertEquals((await gate("--at-most", "12"))[0], 3, "the record has started again");
   assertMatch(
     (await gate("--ignore", "x", "--ignore", "Overcast"))[1],
-    /\nIgnored: x \(0 calls\)\nIgnored: Overcast \(12 calls\)\n/,
+    /\nIgnored: x \(not on record\)\nIgnored: Overcast \(12 calls\)\n/,
   );
   assertEquals((await gate("--route", "/audio/:token"))[0], 1);
   const unknownRoute = await usage("--gate", "2", "--route", "/audio");

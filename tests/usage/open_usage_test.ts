@@ -328,7 +328,7 @@ test("openUsage() rejects what it cannot count by, or record in", () =>
 
 test("lifecycle usage refuses wrong words, and probes a route only by a URL under it", () =>
   inFolder(async (folder) => {
-    const routes = { "/v1": POLICY, "/v1/songs": POLICY };
+    const routes = { "/v1": POLICY, "/v1/songs": POLICY, "/v1/songs/:id": POLICY };
     const { usage } = await opened(folder, { routes });
     await usage.close();
     let text = "";
@@ -360,7 +360,12 @@ test("lifecycle usage refuses wrong words, and probes a route only by a URL unde
       [
         [...record, "--gate", "1", "--probe", "http://127.0.0.1:9/v1/songs/7", "--header", "a: b"],
         3,
-        /^ {2}\/v1\/songs: http:\/\/127.0.0.1:9 does not answer .* omit --probe$/m,
+        /^\/v1\/songs\/:id: unknown, .*; http:\/\/127.0.0.1:9 does not answer .* omit --probe$/m,
+      ],
+      [
+        [...record, "--gate", "1", "--probe", "http://127.0.0.1:9/v1/songs"],
+        3,
+        /^\/v1\/songs: unknown, .*; http:\/\/127.0.0.1:9 does not answer .* omit --probe$/m,
       ],
     ];
     for (const [words, status, message] of rows) {

@@ -91,12 +91,14 @@ Deno.test("the gate leaves out ignored clients and allows some calls, but never 
     await report(rows, ALWAYS, { days: 2, ignore: ["app monitor", "x"], atMost: 5 }),
   );
   assertEquals(text.split("\n"), [
-    "Clear: 5 calls to /audio/:token and /video/:token, at most 5 allowed, since 2027-06-13 (2 whole" +
-    " days and today, UTC), and the record is complete.",
+    "/audio/:token: clear, 5 calls by app curl (3 calls), site a.test (2), at most 5 allowed",
+    "/video/:token: clear",
+    "Clear: 5 calls to /audio/:token and /video/:token, at most 5 allowed, from 2027-06-13 to" +
+    " 2027-06-15T12:00:00Z (2 whole days and part of 2027-06-15, UTC), and the record is complete.",
     "  app curl, 3 calls, last recorded at 2027-06-15T12:00:00Z (deprecated)",
     "  site a.test, 2 calls, last recorded at 2027-06-14T12:00:00Z (deprecated)",
     "Ignored: app monitor (50 calls)",
-    "Ignored: x (0 calls)",
+    "Ignored: x (not on record)",
     COVERED,
   ]);
 });
@@ -142,12 +144,16 @@ Deno.test("the report takes the dates from the record, and lists others beside t
     session(800, 700, { id: "c", policies: { "/audio/:token": other }, ended: "stopped" }),
     session(700, 600, { id: "d", policies: { "/audio/:token": other }, ended: "stopped" }),
   ];
-  assertEquals(gateText(await report([], servers)).split("\n").slice(1), [
+  assertEquals(gateText(await report([], servers)).split("\n").slice(3), [
     "/video/:token announces deprecation 2027-01-01T00:00:00Z, sunset 2027-06-17T00:00:00Z, brownout " +
     "2027-06-10T09:00:00Z/2027-06-10T17:00:00Z; but session b (process 4711 on web-1, started at 2027-01-31T12:00:00Z): " +
     "deprecation 2027-01-01T00:00:00Z, no sunset",
     COVERED,
   ]);
+  const changed = { "/audio/:token": other, "/video/:token": other };
+  const both = await report([], [running(1000, { id: "b", policies: changed }), running(900)]);
+  assertEquals(both.otherDates.length, 1);
+  assertMatch(both.otherDates[0] ?? "", /^\/audio\/:token, \/video\/:token announce deprecation /);
   const { policies } = await report([], servers);
   assertEquals(policies["/video/:token"]?.sunsetAt, POLICY.sunsetAt);
   assertEquals(policies["/audio/:token"]?.sunsetAt, POLICY.sunsetAt, "of a server that runs");
@@ -177,8 +183,8 @@ Deno.test("a verdict is on the routes that servers announce, or on those given, 
   for (const [what, sessions, expected, judged, routes] of rows) {
     const called = await report(calls, sessions, { routes });
     assertEquals([called.verdict.verdict, called.judged], [expected, judged], what);
-    const [line = ""] = gateText(called).split("\n");
-    if (expected === "called") assertMatch(line, / 3 calls to \/video\/:token by 1 client since /);
+    const line = /^[A-Z].*/m.exec(gateText(called))?.[0] ?? "";
+    if (expected === "called") assertMatch(line, / 3 calls to \/video\/:token by 1 client from /);
     if (judged.length === 0) assertMatch(line, /^Unknown: no server deprecates a route/);
   }
   const wrong = () => report([], [is(POLICIES)], { routes: ["/audio"] });
@@ -203,7 +209,7 @@ Deno.test("a clear verdict says on whose word it rests", async () => {
   const before = session(1000, 900, { id: "c", ...gone, endedBy: NOW - 800 * HOUR });
   const named = await report([], [cut, before, running(50, { id: "b" })]);
   const text = gateText(named);
-  assertMatch(text, /^Clear, on your word of when 2 dead servers had ended: no calls to /);
+  assertMatch(text, /^Clear, on your word of when 2 dead servers had ended: no calls to /m);
   const process = "(process 4711 on web-1, started at 2027-01-31T12:00:00Z)";
   const lines = [
     `Declared gone: session a ${process}, ended by 2027-06-13T10:00:00Z, last report at ` +
@@ -220,7 +226,7 @@ Deno.test("a clear verdict says on whose word it rests", async () => {
   });
   const sessions = [cut, session(49, 30, stopped), running(28, { id: "d" })];
   const both = gateText(await report([], sessions, { trustStops: true }));
-  assertMatch(both, /^Clear, on your word that during 2 stops \(3 h 0 min\) nothing else served,/);
+  assertMatch(both, /^Clear, on your word that during 2 stops \(3 h 0 min\) nothing else served,/m);
   assertMatch(both, / wrong, and of when 1 dead server had ended: no calls/);
   assertStringIncludes(
     both,
@@ -268,7 +274,7 @@ Deno.test("an unknown verdict says what would help, and when it can be clear", a
       "The verdict cannot be clear before 2027-06-23.",
     ]],
     ["a server that has just fallen silent", [running(1000), session(9, 1 / 120)], [
-      "A server that has been silent for less than a minute may still report: ask again in a minute.",
+      "A server that has been silent for less than a minute may still report: ask again a minute later.",
     ]],
   ];
   for (const [what, sessions, expected, usageDays = 7] of rows) {

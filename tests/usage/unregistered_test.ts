@@ -16,8 +16,8 @@ const postgres = shared(POSTGRES, () => PostgresServer.start());
 const POLICY = definePolicy({ deprecatedAt: "2026-11-21", sunsetAt: "2027-06-30" });
 const ROUTES = { "/v1": POLICY, "/v2": POLICY };
 
-const SENTENCE = "rests on no process having ended unregistered, and none running unregistered " +
-  "now: the application may start without its record (required: false).";
+const SENTENCE = "rests on no process having ended unregistered, and none running " +
+  "unregistered: the application may start without its record (required: false).";
 
 const REFUSED = /cannot be reached \(.*(?:ECONNREFUSED|refused)/i;
 

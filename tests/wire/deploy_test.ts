@@ -131,7 +131,7 @@ test("on Deno Deploy, each idle stop is one to the gate, which only --trust-stop
     const [plain, trusting] = [await gate(), await gate("--trust-stops")];
     assertEquals([plain.code, trusting.code], [3, 0], plain.stdout);
     assertMatch(plain.stdout, /: no server was running \(see --trust-stops\)$/m);
-    assertMatch(trusting.stdout, /^Clear, on your word that during 3 stops /);
+    assertMatch(trusting.stdout, /^Clear, on your word that during 3 stops /m);
   }));
 
 test("on Deno Deploy, a server stops in time during a download, and flushes its counts", () =>

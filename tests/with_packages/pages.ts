@@ -236,6 +236,8 @@ const LATER = definePolicy({
 const OVER = definePolicy({ ...DATES, documentation: "/deprecation", sunsetAt: "2027-06-14" });
 const SOON = definePolicy({ ...DATES, deprecatedAt: "2027-06-20" });
 
+const FORTY = Array.from({ length: 40 }, (_, index) => `/v1/things-${index}/:id`);
+
 /** Pages, and what they show: client names that are not folded away, and bars of calls. */
 const PAGES: [what: string, page: () => Promise<string>, names: string[], bars: number][] = [
   [
@@ -249,6 +251,20 @@ const PAGES: [what: string, page: () => Promise<string>, names: string[], bars: 
     async () => usagePage(await report(RELEASED, ALWAYS, { days: 30 })),
     ["id 7", APP],
     4,
+  ],
+  [
+    "forty routes, of which eight are called",
+    async () => {
+      const policies = Object.fromEntries(FORTY.map((route) => [route, definePolicy(DATES)]));
+      const rows = FORTY.slice(0, 8).flatMap((route, index) => [
+        row(3, "id key-1", 20 - index, { route }),
+        row(0, "app curl", 1, { route }),
+      ]);
+      const servers = [running(1000, { policies }), session(9, 8, { id: "s", policies })];
+      return usagePage(await report(rows, servers));
+    },
+    ["id key-1", "app curl"],
+    16,
   ],
   ["no calls", async () => usagePage(await report([], [session(300, 1)], { days: 30 })), [], 0],
   ["an owner: in a brownout", () => ownerPageOf(LATER), [], 4],
@@ -449,9 +465,10 @@ Deno.test("the legend of a chart has only what the chart has", async () => {
 Deno.test("the report page says the verdict, then who calls, then each route's days, then the rules", async () => {
   const page = usagePage(await report(CALLED, [running(160)], { ignore: ["zebra"] }));
   const parts = [
-    "8 Jun 2027 to now (7 whole days and today so far, UTC)",
-    "Still called: 162 calls to /audio/{token} and /video/{token} by 35 clients since 8 Jun 2027",
+    "8 Jun 2027 to 15 Jun 2027, 12:00 UTC (7 whole days and part of 15 Jun 2027, UTC). Made at 15 Jun 2027, 12:00 UTC.",
+    "Still called: 162 calls to /audio/{token} and /video/{token} by 35 clients from 8 Jun 2027",
     "Ignored: zebra (10,000 calls)",
+    "/audio/{token}: called, 102 calls by ",
     "15 Jun 2027, 12:00 UTC",
     "/audio/{token}",
     "calls; busiest day: 10,000 calls",

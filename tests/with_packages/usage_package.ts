@@ -16,6 +16,7 @@ const PACKAGES = [
   "connect-pg-simple@10.0.0",
   "express@5.3.0",
   "express-session@1.19.0",
+  "fastify@5.12.8",
   "pg@8.23.1",
   "httpxy@0.5.6",
   "prom-client@15.1.3",
@@ -81,7 +82,7 @@ async function serve(words: readonly string[], env: Record<string, string>) {
     child.kill(signal);
     return (await within("the end of the program", child.status)).code;
   };
-  return { port, end };
+  return { port, pid: child.pid, end };
 }
 
 /** Calls the old path without a pause until the connection fails; returns the answered calls. */
@@ -236,6 +237,159 @@ needing(...NPM)("output that Node cannot write is an error of one line", async (
     assertEquals(code, words.startsWith("usage") ? 1 : 2);
   }
 });
+
+/** Forty routes, of which the first three are those of the README. */
+const FORTY = ["/v1/songs", "/v1/songs/:id", "/v1/albums/:id"]
+  .concat(Array.from({ length: 37 }, (_, index) => `/v1/things-${index}/:id`));
+const KEYS = ["KeyA", "KeyB", "KeyC"];
+const KEYED = '{ successor, client: (request) => request.headers["x-key"] }';
+
+/** The calls of each key to each route: none to every fourth one. */
+const CALLS = FORTY.map((_, at) =>
+  at % 4 === 0 ? [0, 0, 0] : KEYS.map((_, key) => at % 3 === key ? 5 : at % 2 === key ? 2 : 0)
+);
+
+/** Applications with a table of routes, mounted in a loop as the README shows. */
+const MANY: readonly (readonly [name: string, create: string, loop: string, rest: string])[] = [
+  [
+    "Express",
+    "express();",
+    "app.all(",
+    `app.use((_, response) => response.json(["a thing"]));
+    const server = app.listen(Number(process.env.PORT), "127.0.0.1");`,
+  ],
+  [
+    "Fastify",
+    "fastify();",
+    "routeOptions",
+    `for (const path of Object.keys(routes)) app.get(path, async () => ["a thing"]);
+    await app.listen({ port: Number(process.env.PORT) });
+    const { server } = app;`,
+  ],
+];
+
+for (const [name, create, loop, rest] of MANY) {
+  needing(...NPM, ...POSTGRES)(
+    `each of forty routes in ${name} has its verdict, also after one of three processes was killed`,
+    async () => {
+      const { folder, node24: [node = ""] } = installed();
+      await using postgres = await PostgresServer.start();
+      const database = await postgres.createDatabase();
+      const url = postgres.urlOf(database);
+      const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
+      const blocks = [...readme.matchAll(/```js ignore\n([^]*?)```/g)].map(([, text = ""]) => text);
+      const blockOf = (text: string) => blocks.find((block) => block.includes(text)) ?? "";
+      const more = FORTY.slice(3).map((path) => `"${path}": "2027-06-30",\n`).join("");
+      const table = blockOf("const sunsets").replace(/^};$/m, `${more}};`)
+        .replace("postgres://user:password@host/calls", url);
+      await Deno.writeTextFile(
+        `${folder}/many.mjs`,
+        `import { definePolicy } from "@media-head/lifecycle";
+        import { openUsage } from "@media-head/lifecycle/usage";
+        import express from "express";
+        import { fastify } from "fastify";
+        ${table}
+        const app = ${create}
+        ${blockOf(loop).replace("{ successor }", KEYED)}
+        ${rest}
+        process.once("SIGTERM", () => {
+          server.close(() => usage.close());
+          server.closeAllConnections();
+        });`,
+      );
+      const usage = (...args: string[]) =>
+        run(folder, node, COMMAND, "usage", "--database", url, "--gate", "30", ...args);
+      const processes = [];
+      for (const _ of KEYS) processes.push(await serve([node, "many.mjs"], {}));
+      await postgres.query(
+        `UPDATE media_head_session SET began = began - ${40 * DAY_MS};
+        UPDATE media_head_ledger SET started = started - ${40 * DAY_MS}`,
+        database,
+      );
+      const sent = CALLS.map((calls) => [...calls]);
+      const call = async (at: number, key: number, port: number) => {
+        const path = (FORTY[at] ?? "").replace(":id", "7");
+        const headers = { "User-Agent": "okhttp/4.12.0", "X-Key": KEYS[key] ?? "" };
+        const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
+        assertEquals([response.status, await response.json()], [200, ["a thing"]]);
+        assertEquals(
+          response.headers.get("link"),
+          `<${path.replace("v1", "v2")}>; rel="successor-version"`,
+        );
+      };
+      for (const [at, calls] of CALLS.entries()) {
+        for (const [key, count] of calls.entries()) {
+          for (let n = 0; n < count; n++) await call(at, key, processes[n % 3]?.port ?? 0);
+        }
+      }
+
+      /** Checks the gate's lines and its JSON against what was sent. */
+      const check = async (uncalled: string, verdict: string) => {
+        const [{ code, text }, inJson] = await Promise.all([usage(), usage("--json")]);
+        assertEquals(code, 1);
+        const lines = sent.map((calls, at) => {
+          const callers = calls.map((count, key) => ({ client: `id ${KEYS[key]}`, count }))
+            .filter(({ count }) => count > 0).sort((a, b) => b.count - a.count);
+          if (callers.length === 0) return `${FORTY[at]}: ${uncalled}`;
+          const [first, ...others] = callers.map(({ client, count }) => ({ client, count }));
+          const total = calls.reduce((sum, count) => sum + count);
+          const by = others.length === 0
+            ? first?.client
+            : [`${first?.client} (${first?.count} calls)`]
+              .concat(others.map(({ client, count }) => `${client} (${count})`)).join(", ");
+          return `${FORTY[at]}: called, ${total} calls by ${by}, the last recorded at TIME`;
+        });
+        assertEquals(
+          text.split("\n").slice(0, 40).map((line) => line.replace(/\S+Z$/, "TIME")),
+          lines,
+        );
+        const all = sent.flat().reduce((sum, count) => sum + count);
+        const called = sent.filter((calls) => calls.some((count) => count > 0)).length;
+        assertMatch(
+          text,
+          RegExp(`^Still called: ${all} calls to ${called} routes by 3 clients `, "m"),
+        );
+        const json = JSON.parse(inJson.text);
+        assertEquals(json.verdict, "called");
+        const verdicts = sent.map((calls) => calls.some((count) => count > 0) ? "called" : verdict);
+        assertEquals(json.verdicts.map((each: { verdict: string }) => each.verdict), verdicts);
+        for (const [at, { route, clients }] of json.verdicts.entries()) {
+          assertEquals(route, FORTY[at]);
+          const counts = KEYS.map((key) =>
+            clients.find(({ client }: { client: string }) => client === `id ${key}`)?.calls ?? 0
+          );
+          assertEquals(counts, sent[at], route);
+        }
+        return text;
+      };
+      await check("clear", "clear");
+
+      const [killed, ...others] = processes;
+      await killed?.end("SIGKILL");
+      const back = "reported = reported - 120000, clock = clock - 120000";
+      await postgres.query(
+        `UPDATE media_head_session SET ${back} WHERE pid = ${killed?.pid}`,
+        database,
+      );
+      const silent = "unknown, no calls counted, but 1 server is silent";
+      const text = await check(silent, "unknown");
+      const asked = [usage("--route", "/v1/songs"), usage("--route", "/v1/songs/:id")];
+      assertEquals((await Promise.all(asked)).map(({ code }) => code), [3, 1]);
+      const [, id = "", since = ""] = /^ {2}Session (\S+) .* since (\S+)$/m.exec(text) ?? [];
+      assert(text.includes(` --gone ${id} --ended TIME\n`), text);
+      const words = ["usage", "--database", url, "--gone", id, "--ended", since];
+      assertEquals((await run(folder, node, COMMAND, ...words)).code, 0);
+      await check("clear on your word", "clear");
+      assertEquals((await usage("--route", "/v1/songs")).code, 0);
+
+      await call(0, 2, others[0]?.port ?? 0);
+      await call(0, 2, others[1]?.port ?? 0);
+      sent[0] = [0, 0, 2];
+      await check("clear on your word", "clear");
+      for (const { end } of others) assertEquals(await end("SIGTERM"), 0);
+    },
+  );
+}
 
 needing(...NPM, ...POSTGRES)(
   "the record and connect-pg-simple share a database, whichever comes first",
