@@ -141,9 +141,17 @@ async function send(method: "GET" | "HEAD", url: string, headers: Headers): Prom
     return { status: response.status, text: meaningOf(response) };
   } catch (error) {
     const { message, cause } = error as Error;
-    return { text: `does not answer (${cause instanceof Error && cause.message || message})` };
+    const reason = cause instanceof Error && cause.message || message;
+    return { text: `does not answer (${reason})${UNTRUSTED.test(reason) ? HOW_TO_TRUST : ""}` };
   }
 }
+
+/** Matches what Deno and Node say of a certificate whose issuer they do not know. */
+const UNTRUSTED = /UnknownIssuer|self-signed certificate|unable to (?:get|verify)/;
+
+const HOW_TO_TRUST =
+  ". If you trust its certificate, name the file of its issuer's certificate in " +
+  ("Deno" in globalThis ? "DENO_CERT" : "NODE_EXTRA_CA_CERTS");
 
 function meaningOf({ status, headers }: Response): string {
   if (status >= 300 && status < 400) return `redirects to ${headers.get("location")} (${status})`;

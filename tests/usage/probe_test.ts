@@ -3,6 +3,7 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { newMetadata } from "../storage/storage_suite.ts";
+import { createCertificate } from "../support/certificate.ts";
 import { startCache } from "../support/caches.ts";
 import { Daemon, nginx } from "../support/daemon.ts";
 import { openLocal } from "../support/local_storage.ts";
@@ -253,6 +254,45 @@ needing("processes", ...NGINX)(
       });
       assertEquals((await usage()).routes[0]?.calls, 1, "only the first GET became a call");
     }),
+);
+
+needing("processes", ...NGINX, program("openssl"))(
+  "the gate says how to trust a certificate of an unknown issuer, and probes through it then",
+  async () => {
+    const folder = await Deno.makeTempDir();
+    const { certificate, key } = await createCertificate(folder);
+    const encrypting = front((port, pass) =>
+      server(
+        `${port} ssl`,
+        `${pass} proxy_set_header Host $host; } ssl_certificate ${certificate};
+        ssl_certificate_key ${key}; location /none {`,
+      )
+    );
+    const rows: [environment: Record<string, string>, verdict: number, said: RegExp][] = [
+      [
+        {},
+        UNKNOWN,
+        /does not answer \(.*UnknownIssuer\)\. If you trust .* in DENO_CERT\. To leave/,
+      ],
+      [{ DENO_CERT: certificate }, CLEAR, / A probe of \/audio\/:token through https:\S+ found no/],
+    ];
+    try {
+      for (const [environment, verdict, said] of rows) {
+        await serve(environment, async ({ server, gate }) => {
+          const before = await encrypting(server);
+          try {
+            const { code, stdout } = await gate(`https://127.0.0.1:${before.port}`);
+            assertEquals(code, verdict, stdout);
+            assertMatch(stdout, said);
+          } finally {
+            await before[Symbol.asyncDispose]?.();
+          }
+        });
+      }
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
 );
 
 needing("processes")(

@@ -3,6 +3,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { DAY_MS } from "../../lib/usage/day.ts";
+import { createCertificate } from "../support/certificate.ts";
 import { fromRoot } from "../support/paths.ts";
 import { installTarball, NPM, run } from "../support/npm.ts";
 import { needing, program, shared } from "../support/permissions.ts";
@@ -390,6 +391,43 @@ for (const [name, create, loop, rest] of MANY) {
     },
   );
 }
+
+needing(...NPM, program("openssl"))(
+  "on Node, the gate says how to trust a certificate of an unknown issuer",
+  async () => {
+    const { folder, node24: [node = ""] } = installed();
+    const { certificate, key } = await createCertificate(folder);
+    const file = await expressProgram(`sqlite:${folder}/trust.sqlite`);
+    await Deno.writeTextFile(`${folder}/trust.mjs`, file);
+    const { port, end } = await serve([node, "trust.mjs"], {});
+    await using server = Deno.serve(
+      {
+        port: 0,
+        hostname: "127.0.0.1",
+        cert: await Deno.readTextFile(certificate),
+        key: await Deno.readTextFile(key),
+        onListen() {},
+      },
+      ({ url, method, headers }) =>
+        fetch(`http://127.0.0.1:${port}${new URL(url).pathname}`, { method, headers }),
+    );
+    const gate = ["usage", "--database", `sqlite:${folder}/trust.sqlite`, "--gate", "1"];
+    const probe = ["--probe", `https://127.0.0.1:${server.addr.port}/v1/songs`];
+    const refused = await run(folder, node, COMMAND, ...gate, ...probe);
+    assertEquals(refused.code, 3);
+    assertMatch(
+      refused.text,
+      /does not answer \(self-signed .*\)\. If you trust .* in NODE_EXTRA_CA_CERTS\. To leave/,
+    );
+    const trusting = [`NODE_EXTRA_CA_CERTS=${certificate}`, node, COMMAND, ...gate, ...probe];
+    const probed = await run(folder, "env", ...trusting);
+    assertMatch(
+      probed.text,
+      /\. A probe of \/v1 through https:\S+ found no cache that hides others\./,
+    );
+    assertEquals(await end("SIGTERM"), 0);
+  },
+);
 
 needing(...NPM, ...POSTGRES)(
   "the record and connect-pg-simple share a database, whichever comes first",
