@@ -56,7 +56,7 @@ export function ownerPage(report: UsageReport, options: OwnerPageOptions): strin
     `<h3>${code(pathText(each.route))}</h3>\n${picture(each, policies[each.route])}`
   );
   return reportPage(
-    `${name} still calls paths${host} that ${isRemoved.includes(false) ? future : "were"} removed`,
+    `${name}: deprecated paths${host}`,
     PICTURE_STYLE,
     `${origin}
 ${change && `<h2>What to change</h2>\n${change}`}
@@ -69,6 +69,7 @@ ${renderCalls(usage, report)}
 ${list(called.map(({ route }) => announcementText(route, report, sessions)))}
 ${renderReleases(usage, report)}
 ${pictures.join("\n")}`,
+    `${name} still calls paths${host} that ${isRemoved.includes(false) ? future : "were"} removed`,
   );
 }
 

@@ -5,13 +5,17 @@ import type { Policy } from "../lifecycle/policy.ts";
 import type { RouteUsage } from "./report.ts";
 import { INCOMPLETE, notesOf, plural } from "./sentences.ts";
 
-/** Renders a page without a script. It loads nothing. */
-export function reportPage(title: string, style: string, main: string): string {
+/**
+ * Renders a page without a script. It loads nothing.
+ *
+ * @param headline If it is another than the title, which browsers cut off.
+ */
+export function reportPage(title: string, style: string, main: string, headline = title): string {
   return htmlPage(
     title,
     `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <style>${style}</style>`,
-    `<h1>${escape(title)}</h1>\n${main}`,
+    `<h1>${escape(headline)}</h1>\n${main}`,
   );
 }
 
@@ -20,8 +24,12 @@ const DATE = /(?<![\w.-])\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?(?!\.?[\w-])/g;
 
 /** Renders a sentence, with dates, paths and code formatted for people. */
 export function prose(text: string): string {
-  return pathText(escape(text)).replaceAll(DATE, (date) => time(date))
-    .replaceAll(/`([^`]+)`/g, "<code>$1</code>");
+  // Between backticks is code, such as a command, in which a date has another form.
+  return escape(text).split("`").map((part, index) =>
+    index % 2 === 1
+      ? `<code>${pathText(part)}</code>`
+      : pathText(part).replaceAll(DATE, (date) => time(date))
+  ).join("");
 }
 
 export function list(lines: readonly string[]): string {

@@ -273,7 +273,7 @@ export function doubtLines(report: UsageReport): string[] {
     lines.push(
       "A silent server may still be answering calls. Once its process has ended, run: " +
         `${command} ${declaration}`,
-      "TIME is a time by which it had certainly ended, e.g. 2027-06-30T09:00:00Z, as its supervisor's " +
+      "TIME is a time by which it had certainly ended, e.g. `2027-06-30T09:00:00Z`, as its supervisor's " +
         "log has it, or now if nobody knows better",
     );
   }

@@ -77,7 +77,7 @@ Deno.test("gateText() lists up to 25 remaining clients, or up to 25 gaps", async
       " 2027-06-15T11:00:00Z",
       "  A silent server may still be answering calls. Once its process has ended, run: media usage --gone" +
       " b --ended TIME",
-      "  TIME is a time by which it had certainly ended, e.g. 2027-06-30T09:00:00Z, as its supervisor's" +
+      "  TIME is a time by which it had certainly ended, e.g. `2027-06-30T09:00:00Z`, as its supervisor's" +
       " log has it, or now if nobody knows better",
       "  With `--gone b --ended TIME`, if that is true, and TIME is within a minute of its last report," +
       " this would be clear.",
