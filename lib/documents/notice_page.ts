@@ -176,10 +176,8 @@ replacement, unless the response says that the item was unpublished or never pub
 ${code("documentation")} links to an explanation of the retirement.`;
   const otherKind = left.length === 0
     ? ""
-    : ` While it works, an old path for one kind answers ${
-      code("404")
-    } for an item of the other kind, which its
-replacement serves.`;
+    : ` While it works, an old path for one kind answers ${code("404")} for an item of the other
+kind, which its replacement serves.`;
   return `<section>
 <h2>Errors</h2>
 <p>Errors are problem details (${rfc(9457)}), whose ${code("type")} links to an entry in this list.

@@ -164,7 +164,7 @@ export class PostgresDatabase implements Database {
     );
   }
 
-  /** Names the schema in which tables would be created. Throws if this user may create none. */
+  /** Names the schema in use. Throws if the user may create no tables there. */
   async #requireCreation(): Promise<string> {
     const [row] = await this.query({
       text: `SELECT current_schema() AS schema, current_user AS user,

@@ -70,6 +70,7 @@ needing("processes", ...PGBOUNCER)(
       assertEquals((await run(folder, pooled, ["list"])).code, 0);
     }),
 );
+
 test("a schema in the URL is refused, and the form that the refusal names keeps two stages apart", () =>
   inFolder(async (folder) => {
     const database = await plain().createDatabase();
