@@ -287,8 +287,8 @@ export class Ledger {
       await yieldToRequests();
     }
     const ended = `DELETE FROM media_head_session
-      WHERE ended IS NOT NULL AND reported < $1 AND (ended_by IS NULL OR
-      ended_by < $1 AND ended_by - clock + COALESCE(restarted, reported) < $1)`; // see endOf()
+      WHERE ended IS NOT NULL AND reported < $1 AND (ended_by IS NULL OR ended_by + lead < $1
+      AND ended_by - clock + COALESCE(restarted, reported) < $1)`; // see endOf()
     await this.#database.transact([{ text: ended, values: [before] }]);
     return true;
   }

@@ -354,15 +354,16 @@ export function testLedger(
   });
 
   test("forget() keeps a session whose process may have run on into the days that stay", async ({ ledger, clock }) => {
-    const sessions: [id: string, clock: number, endedBy: number][] = [
+    const sessions: [id: string, clock: number, endedBy: number, lead?: number][] = [
       ["dead", NOON, NOON + 9],
       ["cut off", NOON, NOON + DAY],
       ["cut off on a machine whose clock is behind", NOON - DAY, NOON + 9],
+      ["cut off while the database's clock jumped", NOON, NOON + 9, DAY],
     ];
-    for (const [id, clock, endedBy] of sessions) {
+    for (const [id, clock, endedBy, lead] of sessions) {
       const session = { id, policies: { [ROW.route]: POLICY }, process: PROCESS, sequence: 0 };
       await ledger.begin({ ...session, clock });
-      await ledger.end([id], endedBy);
+      await ledger.end([id], endedBy, lead);
     }
     const other = await begin(ledger, "other");
     const now = clock.now = NOON + 2 * DAY;
@@ -382,7 +383,7 @@ export function testLedger(
     const from = Date.parse("2027-02-02");
     const verdict = judge(evidence, { routes: [ROW.route], from, trustStops: true, hidden: [] });
     const doubts = verdict.verdict === "unknown" ? verdict.doubts : [];
-    assertEquals(doubts.map(({ reason }) => reason), ["cut off", "cut off"]);
+    assertEquals(doubts.map(({ reason }) => reason), ["cut off", "cut off", "cut off"]);
     assertEquals(await kept("2027-02-03"), ["other"]);
   });
 }
