@@ -14,7 +14,7 @@ import { endOf, isSilent, type Verdict } from "../../lib/usage/verdict.ts";
 import type { Database, Row } from "../../lib/database/sql/database.ts";
 import { StorageError } from "../../lib/storage/errors.ts";
 import type { Ledger } from "../../lib/usage/ledger.ts";
-import { type FlushPart, lagOf } from "../../lib/usage/records.ts";
+import { type FlushPart, lagOf, type Session } from "../../lib/usage/records.ts";
 import { Recorder } from "../../lib/usage/recorder.ts";
 import { countOne, NOON, PROCESS } from "./counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "./ledger_at.ts";
@@ -318,13 +318,18 @@ export class World {
    *   never in the future.
    */
   async gone(late = 0): Promise<void> {
+    const { ledger, truth } = this.#node;
     for (const id of await this.#silent()) {
       const server = this.#owners.get(id);
       if (server?.endedAt === undefined) continue;
       const endedBy = Math.min(server.endedAt + late, this.#now);
       try {
-        await declareGone(this.#node.ledger, [id], endedBy, () => this.#now);
+        const [session] = await declareGone(ledger, [id], endedBy, () => this.#now) as [Session];
         server.early = Math.max(server.early ?? 0, server.endedAt - endedBy);
+        // As after a report, no record can know what a registration within a minute covers.
+        const end = endOf(session);
+        const begins = (await ledger.sessions()).map(({ began }) => began);
+        if (begins.some((began) => Math.abs(began - end) < MINUTE)) truth.undone.servers.clear();
       } catch (error) {
         if (!(error instanceof RefusedError)) throw error; // a machine's clock was ahead
       }
