@@ -60,7 +60,7 @@ needing(...POSTGRES)(
     await usage.close();
     const [status, text] = await askGate(database);
     assertEquals(status, 1, text);
-    assertMatch(text, /^Still called: 1 call to \/v1 by 1 client /);
+    assertMatch(text, /^Still called: 1 call to \/v1 by 1 client /m);
     assertStringIncludes(text, `The verdict ${SENTENCE}`);
   },
 );
@@ -170,7 +170,7 @@ needing(...POSTGRES, "environment")(
     try {
       const [status, text] = await askGate(database);
       assertEquals(status, 1);
-      assertMatch(text, /^Still called: 2 calls to \/v1 and \/v2 by 1 client /);
+      assertMatch(text, /^Still called: 2 calls to \/v1 and \/v2 by 1 client /m);
     } finally {
       Deno.env.delete("PGPASSWORD");
     }
