@@ -442,17 +442,25 @@ needing("processes", LINUX, program("script"))(
     inFolder(async (folder) => {
       await makeCatalogue(folder);
       await Deno.writeFile(`${folder}/b.wav`, wav(0, 2_000));
-      await Deno.truncate(`${folder}/b.wav`, 1e8); // more than a second of work
+      await mediaHere(folder, ["publish", SAMPLE_MP3]); // creates the lock of the folder
       const lines = [...recordsOf(4).slice(0, 2), { path: `${folder}/b.wav` }, ...recordsOf(40)];
       const records = lines.filter((record) => !("sha256" in record));
       await Deno.writeTextFile(`${folder}/in`, toLines(records));
       const command = [Deno.execPath(), ...taskArguments(["import", `${folder}/in`], ["--quiet"])];
-      const { stdout } = await new Deno.Command("script", {
+      const lock = await Deno.open(`${folder}/files/lock`);
+      await lock.lock(true); // so that the import takes longer than a short task, which shows nothing
+      const child = new Deno.Command("script", {
         args: ["--quiet", "--return", "--flush", "--command", command.join(" "), "/dev/null"],
         ...operatorEnvironment(folder),
         stdin: "null",
-      }).output();
-      const shown = new TextDecoder().decode(stdout);
+        stdout: "piped",
+      }).spawn();
+      let shown = "";
+      for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
+        shown += text;
+        if (/waiting for the lock/.test(text)) lock.close();
+      }
+      await child.status;
       assertMatch(shown, /\[\?7l\d\d?% \| \d+ lines\W/);
     }),
 );
