@@ -462,7 +462,10 @@ export async function main(routes: readonly Route[]): Promise<void> {
     const { checkStart } = await import("./lib/server/start_check.ts");
     Deno.exit(await checkStart(routes));
   }
-  if (command === "--version" && args.length === 0) return console.log(`media-head ${VERSION}`);
+  if (command === "--version" && args.length === 0) {
+    const { printLines } = await import("./lib/server/print_lines.ts");
+    Deno.exit(await printLines([`media-head ${VERSION}`]));
+  }
   const got = Deno.args.join(" ");
   console.error(`media-head: expected no argument, --check, --version or "media", got "${got}"`);
   Deno.exit(2);

@@ -10,6 +10,7 @@ import { type Config, readConfig } from "./config.ts";
 import { readVariables, unknownText } from "./environment.ts";
 import { policyOf } from "./policies.ts";
 import { reasonOf, requireListenAccess } from "./process.ts";
+import { printLines } from "./print_lines.ts";
 import { deprecatedPaths, type Route } from "./route.ts";
 import { placesOf, warningsOf } from "./start_line.ts";
 import { isRemote, requireStorageAccess } from "./storage_access.ts";
@@ -42,9 +43,9 @@ export async function checkStart(routes: readonly Route[]): Promise<number> {
     const { isCreated } = await checkStorage(config, attempt);
     lines.unshift(...announcementOf(config, routes, isCreated));
   }
-  for (const line of lines) console.log(line);
+  const status = await printLines(lines);
   for (const fault of faults) console.error(`media-head cannot start: ${fault}`);
-  return faults.length === 0 ? 0 : 1;
+  return faults.length === 0 ? status : 1;
 }
 
 type Attempt = <T>(step: () => T | Promise<T>) => Promise<T | undefined>;

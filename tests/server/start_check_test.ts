@@ -144,6 +144,16 @@ test("--version prints the version, and other arguments are wrong usage", () =>
       const { code, out } = await run(args, folder);
       assertEquals([code, out], [0, `media-head ${version}\n`]);
     }
+    for (const args of ["--check", "--version"]) {
+      const words = [Deno.execPath(), "run", ...taskFlags(MAIN, dirname(folder)), MAIN, args];
+      const { code, stderr } = await new Deno.Command("sh", {
+        args: ["-c", '"$@" > /dev/full', "sh", ...words],
+        env: { ...storageIn(folder), NO_COLOR: "1" },
+      }).output();
+      assertEquals(code, 1);
+      const expected = /^media-head: The output cannot be written \(.*\)\n$/;
+      assertMatch(new TextDecoder().decode(stderr), expected);
+    }
     for (const args of [["--chekc"], ["--check", "now"], ["serve"]]) {
       const { code, err } = await run(args, folder);
       assertEquals(code, 2);
