@@ -80,6 +80,7 @@ needing("processes")(
       const gate = await media("usage", "--gate", "1");
       assertEquals(gate.code, 3, gate.err);
       assertMatch(gate.out, /^Unknown: no server deprecates a route/);
+      assert(!gate.out.includes("cannot be clear"), gate.out);
       assertMatch((await media("usage")).out, /\/audio\/:token: 1 call\. Sunset: 2998/);
       const shown = await media("show", token);
       assertMatch(shown.out, new RegExp(`\nHEAD /media/${token}\n200\n`));

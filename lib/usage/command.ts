@@ -164,6 +164,8 @@ async function runCommand(
   if (gone !== undefined && ended !== undefined) {
     for (const session of await declareGone(ledger, gone, ended)) {
       await print(json ? goneJson(session) : goneText(session));
+      if (session.endedBy === ended) continue;
+      printError(`${sessionText(session)} had ended already, so this changes nothing`);
     }
     return;
   }

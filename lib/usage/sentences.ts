@@ -253,8 +253,8 @@ const COLUMNS: readonly Column[] = [
 
 /** Explains the verdict "unknown": each reason, the words that would help, and the wait. */
 export function doubtLines(report: UsageReport): string[] {
-  const { verdict, unknown, program: { command } } = report;
-  if (unknown === undefined) return [];
+  const { verdict, unknown, judged, program: { command } } = report;
+  if (unknown === undefined || judged.length === 0) return []; // on no route, there is no verdict
   const { hidden, doubts, remedy: { gone, trustStops, left } } = unknown;
   const recovery = recoveryOf(unknown, report);
   const isOnAll = verdict === unknown;

@@ -98,6 +98,9 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
     gone.stdout,
     /^Session killed \(process 4711 on web-1, .*\) is gone; it last reported at 20\S+, and had ended by 20\S+Z\n$/,
   );
+  const again = await usage("--gone", "killed", "--ended", at(now - HOUR + 6_000));
+  assertEquals([again.code, again.stdout], [0, gone.stdout], "the first word stays");
+  assertMatch(again.stderr, /session killed \(.*\) had ended already, so this changes nothing/);
   const [trusting, named] = await gate();
   assertEquals(trusting, 0);
   assertMatch(
