@@ -36,7 +36,7 @@ export async function declareGone(
     if (!isSilent(session, time)) {
       throw new RefusedError(
         `${sessionText(session)} reported at ${formatInstant(reported)}, expected one that has ` +
-          "been silent for a minute: stop its process first",
+          "been silent for a minute: if its process has ended, say so a minute later",
       );
     }
     if (restarted === undefined && clock - endedBy >= MINUTE_MS) {

@@ -243,9 +243,7 @@ const COLUMNS: readonly Column[] = [
   [
     "Routes",
     ({ routes }) =>
-      routes.length > MAX_IN_DETAIL
-        ? plural(routes.length, "route")
-        : routes.map((route) => route.replace(/\/:\w+$/, "")).join(", "),
+      routes.length > MAX_IN_DETAIL ? plural(routes.length, "route") : routes.join(", "),
   ],
   ["Phases", phasesText],
   ["Releases or apps", releasesText],
@@ -254,7 +252,7 @@ const COLUMNS: readonly Column[] = [
 /** Explains the verdict "unknown": each reason, the words that would help, and the wait. */
 export function doubtLines(report: UsageReport): string[] {
   const { verdict, unknown, judged, program: { command } } = report;
-  if (unknown === undefined || judged.length === 0) return []; // on no route, there is no verdict
+  if (unknown === undefined) return [];
   const { hidden, doubts, remedy: { gone, trustStops, left } } = unknown;
   const recovery = recoveryOf(unknown, report);
   const isOnAll = verdict === unknown;
@@ -268,6 +266,7 @@ export function doubtLines(report: UsageReport): string[] {
   ];
   const lines = causes.slice(0, MAX_LISTED);
   if (causes.length > lines.length) lines.push(`and ${count(causes.length - lines.length)} more`);
+  if (judged.length === 0) return lines; // nothing would make a verdict on no route clear
   const declaration = `--gone ${gone.map(({ id }) => id).join(" ")} --ended TIME`;
   if (gone.length > 0) {
     lines.push(
