@@ -217,7 +217,7 @@ export async function reportUsage(
   const from = period[0] as string;
   const today = dayOf(now);
   const policies = announcedPolicies(sessions);
-  const judged = options.routes ?? judgedRoutes(sessions);
+  const judged = [...new Set(options.routes ?? judgedRoutes(sessions))];
   const unknown = judged.find((route) => !Object.hasOwn(policies, route));
   const known = Object.keys(policies).map((route) => `"${route}"`).join(" or ");
   if (unknown !== undefined && known !== "") {

@@ -177,6 +177,14 @@ for (const [what, rows, sessions, expected, said, options] of SCENES) {
   });
 }
 
+Deno.test("a route that is named twice has one verdict, with all of its calls", async () => {
+  const twice = await report(called, [always], { routes: ["/v1/b", "/v1/a", "/v1/b"] });
+  assertEquals(twice.verdicts.map(({ route, calls }) => [route, calls]), [
+    ["/v1/b", 12],
+    ["/v1/a", 0],
+  ]);
+});
+
 const FORTY = Array.from({ length: 40 }, (_, index) => `/v1/things-${index}/:id`);
 
 Deno.test("forty routes have a line each, and only days with calls", async () => {
