@@ -127,15 +127,20 @@ const OPTION_NAMES = [
  * @param database `sqlite:PATH`, for processes on one machine, or `postgres://…`. PostgreSQL needs
  *   the package `pg`.
  * @throws {TypeError} If an option is not valid.
- * @throws {Error} If the process cannot be registered, and `required` is not false: its calls would
- *   not be counted. The message has the cause.
+ * @throws {Error} If the URL is wrong, or the package `pg` or Node's SQLite is missing. Unless
+ *   `required` is false, also if the process cannot be registered: its calls would not be counted.
+ *   The message has the cause.
  */
 export async function openUsage(database: string, options: UsageOptions): Promise<Usage> {
   requireOptions(options);
   const { routes: policies, password, required = true, retainDays = 400 } = options;
   const { publicUrl, contact } = options;
   const log = guarded(options.log ?? lineLog(Date.now));
-  const onWarn = (message: string) => log({ event: "warning", message });
+  const warnings = new Set<string>(); // it may be opened again and again
+  const onWarn = (message: string) => {
+    if (!warnings.has(message)) log({ event: "warning", message });
+    warnings.add(message);
+  };
   const opening = { setting: "openUsage()", runtime: nodeRuntime, onWarn, password };
   let opened: OpenLedger | undefined;
   const ledger = async () => (opened ??= await openLedger(database, opening)).ledger;

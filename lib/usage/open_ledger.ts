@@ -1,6 +1,6 @@
 /** Opens a ledger in its own database. Each driver is loaded only where it is used. */
 
-import type { PostgresOptions } from "../database/postgres/database.ts";
+import type { PostgresOptions } from "../database/postgres/client.ts";
 import { faultIn, parsePostgresUrl } from "../database/postgres_url.ts";
 import type { SqliteRuntime } from "../database/sqlite/runtime.ts";
 import { SQLITE_URL } from "../database/sqlite_url.ts";

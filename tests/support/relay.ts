@@ -32,6 +32,11 @@ export class Relay implements AsyncDisposable {
     return this.#listener.addr.port;
   }
 
+  /** The number of open connections. */
+  get connections(): number {
+    return this.#links.size;
+  }
+
   /** Drops what is sent from now on, without closing connections. New ones are still accepted. */
   lose(): void {
     this.#isLost = true;

@@ -4,11 +4,14 @@ import { assertEquals, assertMatch, assertRejects, assertStringIncludes } from "
 import { DatabaseSync } from "node:sqlite";
 import { definePolicy } from "@media-head/lifecycle";
 import { type LogEvent, openUsage, type UsageOptions } from "../../lib/usage/mod.ts";
+import { StorageError } from "../../lib/database/errors.ts";
+import { PostgresDatabase } from "../../lib/database/postgres/database.ts";
 import { askGate } from "../support/gate.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { needing, shared } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
 import { PASSWORD, POSTGRES, PostgresServer, USER } from "../support/postgres.ts";
+import { Relay } from "../support/relay.ts";
 import { until } from "../support/within.ts";
 
 const postgres = shared(POSTGRES, () => PostgresServer.start());
@@ -52,6 +55,12 @@ needing(...POSTGRES)(
       "no record of calls: the process is not registered yet (see the log)",
     );
     assertEquals(events.map(({ event }) => event), ["error"]);
+    const warned = await open(`${database}?pool=5`, { required: false });
+    await warned.usage.close(); // after several attempts
+    const warnings = warned.events.filter(({ event }) => event === "warning");
+    assertEquals(warnings.map(({ message }) => message), [
+      'openUsage(): nothing reads "pool" in the URL',
+    ]);
     await call("/v1");
     await server.launch();
     await until("the registration", () => usage.fault === undefined);
@@ -177,5 +186,37 @@ needing(...POSTGRES, "environment")(
     const wrong = { routes: ROUTES, password: () => Promise.reject(new Error("no token")) };
     const error = await assertRejects(() => openUsage(database, wrong), Error);
     assertMatch(error.message, /cannot be reached \(no token\)$/);
+  },
+);
+
+needing(...POSTGRES)(
+  "a connection without a password says what to set, and ends at once",
+  async () => {
+    // By default, PostgreSQL itself would end it after a minute.
+    await using server = await PostgresServer.start({
+      settings: { authentication_timeout: "600" },
+    });
+    await using relay = new Relay(server.port);
+    const database = server.urlOf(await server.createDatabase(), relay.port)
+      .replace(`:${PASSWORD}`, "");
+    const rows: [password: (() => string) | undefined, message: RegExp][] = [
+      [undefined, /\(it asks for a password: set PGPASSWORD\)$/],
+      [() => "", /\(it asks for a password: expected one from the option password, got none\)$/],
+      [
+        () => undefined as unknown as string,
+        /: expected one from the option password, got none\)$/,
+      ],
+      [() => 7 as unknown as string, /\(Password must be a string\)$/],
+    ];
+    for (const [password, message] of rows) {
+      const options = { routes: ROUTES, password };
+      const error = await assertRejects(() => openUsage(database, options), Error);
+      assertMatch(error.message, message);
+      await until("the end of the connection", () => relay.connections === 0);
+    }
+    const own = new PostgresDatabase(database); // the media server's
+    const fault = await assertRejects(() => own.createTables([]), StorageError);
+    await own.close();
+    assertMatch(String(fault.cause), /it asks for a password: write one in DATABASE_URL$/);
   },
 );

@@ -13,11 +13,12 @@ import type {
   Value,
 } from "../sql/database.ts";
 import { StorageError } from "../errors.ts";
-import { NotCreatedError, type OpenOptions, settingOf } from "../open_options.ts";
+import { NotCreatedError, settingOf } from "../open_options.ts";
 import { waitFor } from "../../async/abort.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
 import { placeIn, schemaIn, warningOf } from "../postgres_url.ts";
 import { creationOf, type Schema, tableOf } from "../sql/schema.ts";
+import { clientOf, type PostgresOptions } from "./client.ts";
 import { DIALECT } from "./dialect.ts";
 import { loadDriver, type Pool, type PoolClient } from "./driver.ts";
 
@@ -50,11 +51,6 @@ const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000";
  */
 const TABLES_LOCK = 0x6d68_6361;
 
-export interface PostgresOptions extends OpenOptions {
-  /** Returns the password for a connection, in place of the URL's. */
-  readonly password?: (() => string | Promise<string>) | undefined;
-}
-
 /** A PostgreSQL database. Connections are opened on demand. */
 export class PostgresDatabase implements Database {
   readonly clock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
@@ -70,16 +66,9 @@ export class PostgresDatabase implements Database {
     this.#url = url;
     this.#options = options;
     this.name = `the database (${settingOf(options)})`;
-    const { Client, Pool } = loadDriver();
-    const { password } = options;
-    this.#pool = new Pool({
-      // Not the pool's own `password`: that of the URL would replace it, even where it is empty.
-      Client: password === undefined ? Client : class extends Client {
-        constructor(config?: ConstructorParameters<typeof Client>[0]) {
-          super(config);
-          Object.assign(this, { password });
-        }
-      },
+    const driver = loadDriver();
+    this.#pool = new driver.Pool({
+      Client: clientOf(driver, options),
       application_name: "media-head",
       // pg checks the certificate in all these modes, and warns that this will change.
       connectionString: url.includes("uselibpqcompat=")

@@ -1,0 +1,42 @@
+/** The class of connections to PostgreSQL. */
+
+import type { OpenOptions } from "../open_options.ts";
+import type { Driver } from "./driver.ts";
+
+export interface PostgresOptions extends OpenOptions {
+  /** Returns the password for a connection, in place of the URL's. */
+  readonly password?: (() => string | Promise<string>) | undefined;
+}
+
+/**
+ * Returns the driver's class of connections, except that one which cannot be established ends.
+ * Otherwise it would stay open, and keep the process running, until PostgreSQL ends it a minute later.
+ */
+export function clientOf({ Client }: Driver, options: PostgresOptions): Driver["Client"] {
+  const { password } = options;
+  return class extends Client {
+    constructor(config?: ConstructorParameters<typeof Client>[0]) {
+      super(config);
+      // Not the pool's own `password`: that of the URL would replace it, even where it is empty.
+      if (password !== undefined) Object.assign(this, { password });
+      // The pool passes a callback.
+      const connect = (done: (error?: Error) => void) =>
+        super.connect((error: Error) => {
+          if (error) this.end();
+          done(error && explained(error, options));
+        });
+      Object.assign(this, { connect });
+    }
+  };
+}
+
+/** Says what to set if there is no password. Returns any other error as it is. */
+function explained(error: Error, { password, setting }: PostgresOptions): Error {
+  if (!/client password must be a/.test(error.message)) return error;
+  // Without a setting, this is the media server, which reads no PGPASSWORD.
+  const elsewhere = setting === undefined ? "write one in DATABASE_URL" : "set PGPASSWORD";
+  const remedy = password === undefined
+    ? elsewhere
+    : "expected one from the option password, got none";
+  return new Error(`it asks for a password: ${remedy}`, { cause: error });
+}
