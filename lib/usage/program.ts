@@ -11,7 +11,7 @@ import { ExitError, usageCommand, type UsageRecord } from "./command.ts";
 import { nodeRuntime } from "./node_runtime.ts";
 import { openLedger } from "./open_ledger.ts";
 import { print, printError } from "./output.ts";
-import { judgedRoutes } from "./report.ts";
+import { judgedRoutes, latestSession } from "./report.ts";
 import type { Session } from "./records.ts";
 
 /** The options that this command adds to those of every usage command. */
@@ -105,9 +105,9 @@ const headerArgument = argument('"NAME: VALUE"', (line): [string, string] | unde
   return name === undefined || value === undefined ? undefined : [name, value];
 });
 
-/** Returns what the session that began last says of the server and of a contact. */
+/** Returns what the latest session says of the server and of a contact. */
 function ownerFacts(sessions: readonly Session[]): Pick<UsageRecord, "publicUrl" | "contact"> {
-  const { publicUrl, contact } = sessions.at(-1) ?? {};
+  const { publicUrl, contact } = latestSession(sessions) ?? {};
   return { publicUrl, contact };
 }
 

@@ -345,14 +345,23 @@ export function recoveryFrom(
 
 /** Returns the policy of each route from the session that began last, preferring running servers. */
 export function announcedPolicies(sessions: readonly Session[]): RoutePolicies {
+  // Object.assign() would take the name "__proto__" for a prototype.
+  return Object.fromEntries(
+    runningLast(sessions).flatMap(({ policies }) => Object.entries(policies)),
+  );
+}
+
+/** Returns the session that began last, preferring running servers, if there is one. */
+export function latestSession(sessions: readonly Session[]): Session | undefined {
+  return runningLast(sessions).at(-1);
+}
+
+/** Lists the sessions of running servers after all others. */
+function runningLast(sessions: readonly Session[]): Session[] {
   const latest = Math.max(...sessions.map(({ reported }) => reported));
   const isRunning = ({ ended, reported }: Session) =>
     ended === undefined && latest - reported < MINUTE_MS;
-  const others = sessions.filter((session) => !isRunning(session));
-  const running = sessions.filter(isRunning);
-  // Object.assign() would take the name "__proto__" for a prototype.
-  const all = [...others, ...running].flatMap(({ policies }) => Object.entries(policies));
-  return Object.fromEntries(all);
+  return [...sessions.filter((session) => !isRunning(session)), ...sessions.filter(isRunning)];
 }
 
 /** Returns the routes of open sessions; if none is open, those of the session that ended last. */

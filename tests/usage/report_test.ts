@@ -10,7 +10,7 @@ import { RefusedError } from "../../lib/input/refused_error.ts";
 import type { Session } from "../../lib/usage/records.ts";
 import { usageJson } from "../../lib/usage/json.ts";
 import { PROCESS } from "../support/counted_call.ts";
-import { waitForReports } from "../../lib/usage/report.ts";
+import { latestSession, waitForReports } from "../../lib/usage/report.ts";
 import { gateText, usageText } from "../../lib/usage/text.ts";
 import { phasesText } from "../../lib/usage/sentences.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
@@ -157,6 +157,14 @@ Deno.test("the report takes the dates from the record, and lists others beside t
   const { policies } = await report([], servers);
   assertEquals(policies["/video/:token"]?.sunsetAt, POLICY.sunsetAt);
   assertEquals(policies["/audio/:token"]?.sunsetAt, POLICY.sunsetAt, "of a server that runs");
+});
+
+Deno.test("what a report says of the server is from the session that began last of those running", () => {
+  const [server, other] = [running(9, { id: "server" }), running(8, { id: "other" })];
+  const tried = session(2, 1, { id: "tried", ended: "stopped" });
+  assertEquals(latestSession([server, other, tried])?.id, "other");
+  assertEquals(latestSession([session(9, 8), tried])?.id, "tried");
+  assertEquals(latestSession([]), undefined);
 });
 
 Deno.test("a verdict is on the routes that servers announce, or on those given, and names them", async () => {
