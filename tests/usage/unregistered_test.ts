@@ -199,14 +199,13 @@ needing(...POSTGRES)(
     await using relay = new Relay(server.port);
     const database = server.urlOf(await server.createDatabase(), relay.port)
       .replace(`:${PASSWORD}`, "");
-    const rows: [password: (() => string) | undefined, message: RegExp][] = [
+    const rows: [password: UsageOptions["password"], message: RegExp][] = [
       [undefined, /\(it asks for a password: set PGPASSWORD\)$/],
-      [() => "", /\(it asks for a password: expected one from the option password, got none\)$/],
-      [
-        () => undefined as unknown as string,
-        /: expected one from the option password, got none\)$/,
-      ],
-      [() => 7 as unknown as string, /\(Password must be a string\)$/],
+      [() => "", /\(password: expected a function that returns the password, got an empty one\)$/],
+      [() => undefined as unknown as string, / returns the password, got undefined\)$/],
+      [() => 7 as unknown as string, / returns the password, got number\)$/],
+      [() => Promise.reject("no token"), /\(the option password failed: no token\)$/],
+      [() => Promise.reject(), /\(the option password failed: undefined\)$/],
     ];
     for (const [password, message] of rows) {
       const options = { routes: ROUTES, password };

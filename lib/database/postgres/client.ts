@@ -18,25 +18,35 @@ export function clientOf({ Client }: Driver, options: PostgresOptions): Driver["
     constructor(config?: ConstructorParameters<typeof Client>[0]) {
       super(config);
       // Not the pool's own `password`: that of the URL would replace it, even where it is empty.
-      if (password !== undefined) Object.assign(this, { password });
+      if (password !== undefined) Object.assign(this, { password: () => passwordFrom(password) });
       // The pool passes a callback.
       const connect = (done: (error?: Error) => void) =>
         super.connect((error: Error) => {
           if (error) this.end();
-          done(error && explained(error, options));
+          done(error && explained(error, options.setting));
         });
       Object.assign(this, { connect });
     }
   };
 }
 
+/** Asks for a password. Rejects with an `Error` in any case, because the driver expects no other. */
+async function passwordFrom(option: () => string | Promise<string>): Promise<string> {
+  let password: unknown;
+  try {
+    password = await option();
+  } catch (reason) {
+    throw reason instanceof Error ? reason : new Error(`the option password failed: ${reason}`);
+  }
+  if (typeof password === "string" && password !== "") return password;
+  const got = password === "" ? "an empty one" : typeof password;
+  throw new TypeError(`password: expected a function that returns the password, got ${got}`);
+}
+
 /** Says what to set if there is no password. Returns any other error as it is. */
-function explained(error: Error, { password, setting }: PostgresOptions): Error {
+function explained(error: Error, setting: string | undefined): Error {
   if (!/client password must be a/.test(error.message)) return error;
   // Without a setting, this is the media server, which reads no PGPASSWORD.
-  const elsewhere = setting === undefined ? "write one in DATABASE_URL" : "set PGPASSWORD";
-  const remedy = password === undefined
-    ? elsewhere
-    : "expected one from the option password, got none";
+  const remedy = setting === undefined ? "write one in DATABASE_URL" : "set PGPASSWORD";
   return new Error(`it asks for a password: ${remedy}`, { cause: error });
 }
