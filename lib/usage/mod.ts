@@ -211,7 +211,8 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     await recorder.stop();
     const lost = recorder.unrecorded();
     if (!recorder.isRegistered) log({ event: "error", message: UNREGISTERED });
-    if (lost > 0) log({ event: "error", message: `${lost} calls could not be recorded` });
+    const calls = `${lost} ${lost === 1 ? "call" : "calls"}`;
+    if (lost > 0) log({ event: "error", message: `${calls} could not be recorded` });
     await opened?.close();
   }
 
@@ -253,11 +254,11 @@ const NO_ID = "";
 /**
  * Returns the id in what the option `client` returned; `undefined` if the client has none.
  *
- * @throws {TypeError} If it is neither a string nor a number.
+ * @throws {TypeError} If it is neither a string nor a finite number.
  */
 function idFrom(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
-  if (typeof value === "string" || typeof value === "number") return String(value);
+  if (typeof value === "string" || Number.isFinite(value)) return String(value);
   if (isPromise(value)) value.then(undefined, () => {}); // nobody else handles its rejection
   throw new TypeError(mismatch("client", value, "a function that returns a string or number"));
 }

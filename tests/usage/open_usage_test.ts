@@ -136,6 +136,7 @@ test("openUsage() counts whatever a request has, and calls the route's own onCou
 const IDENTIFIED: [id: unknown, client: string, release: string][] = [
   ["Team 7", "id Team 7", "okhttp"],
   [42, "id 42", "okhttp"],
+  [NaN, "(other)", ""],
   [undefined, "app okhttp", "4.9"],
   [null, "app okhttp", "4.9"],
   ["", "(other)", ""],
@@ -190,7 +191,7 @@ needing("files", "network")(
         await usage.close();
         const seen = (await rows()).map(({ client, release, calls }) => [client, release, calls]);
         assertEquals(seen, [[client, release, 2]], String(id));
-        const isWrong = typeof id === "object" && id !== null;
+        const isWrong = typeof id === "object" && id !== null || Number.isNaN(id);
         assertEquals(events.filter(({ event }) => event === "error").length, isWrong ? 1 : 0);
       }
     }),

@@ -85,7 +85,7 @@ needing("files")(
       const messages = events.flatMap(({ message }) => message === undefined ? [] : [message]);
       assertEquals(messages, [
         "the process ends unregistered: no verdict knows that it served",
-        "1 calls could not be recorded",
+        "1 call could not be recorded",
       ]);
     }),
 );
