@@ -17,7 +17,7 @@ export const REFUSAL_TYPES = {
   removed: {
     status: 410,
     title: "Removed",
-    meaning: "The path was removed at the date in the Sunset field. That says nothing about the " +
+    meaning: "The path was removed on the date in the Sunset field. That says nothing about the " +
       "item: ask the path that replaces this one.",
   },
 } as const satisfies Record<string, ProblemType>;
