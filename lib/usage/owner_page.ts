@@ -7,7 +7,8 @@ import { formatInstant } from "../http/timestamp.ts";
 import { list, picture, prose, reportPage } from "./page_html.ts";
 import { PICTURE_STYLE } from "./page_style.ts";
 import type { Session } from "./records.ts";
-import { type ClientUsage, judgedRoutes, type UsageReport } from "./report.ts";
+import { judgedRoutes, type UsageReport } from "./report.ts";
+import type { ClientUsage } from "./sums.ts";
 import { plural, RULES, sinceText } from "./sentences.ts";
 
 /** The facts on the page besides the report. Unknown ones are left out. */

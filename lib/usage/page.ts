@@ -1,7 +1,8 @@
 /** The retirement report for the operator, as a self-contained page. */
 
 import { escape, pathText } from "../pages/html.ts";
-import type { ClientUsage, RouteUsage, UsageReport } from "./report.ts";
+import type { RouteUsage, UsageReport } from "./report.ts";
+import type { ClientUsage } from "./sums.ts";
 import { details, list, picture, prose, reportPage } from "./page_html.ts";
 import { PAGE_STYLE } from "./page_style.ts";
 import { routeLines } from "./route_sentences.ts";

@@ -1,8 +1,6 @@
 /** The sentences of the retirement report, for text and page. */
 
 import {
-  callsIn,
-  type ClientUsage,
   type DayUsage,
   type IgnoredClient,
   recoveryFrom,
@@ -10,6 +8,7 @@ import {
   type RouteUsage,
   type UsageReport,
 } from "./report.ts";
+import { callsIn, type ClientUsage } from "./sums.ts";
 import { DAY_MS } from "./day.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import type { Interval } from "../lifecycle/instant.ts";

@@ -1,6 +1,7 @@
 /** The retirement report as text for a terminal. */
 
-import type { ClientUsage, DayUsage, RouteUsage, UsageReport } from "./report.ts";
+import type { DayUsage, RouteUsage, UsageReport } from "./report.ts";
+import type { ClientUsage } from "./sums.ts";
 import { routeLines } from "./route_sentences.ts";
 import {
   basisLines,

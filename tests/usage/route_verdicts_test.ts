@@ -5,7 +5,8 @@ import { RefusedError } from "../../lib/input/refused_error.ts";
 import { usageJson } from "../../lib/usage/json.ts";
 import { usagePage } from "../../lib/usage/page.ts";
 import type { Session, UsageRow } from "../../lib/usage/records.ts";
-import { callsIn, type ClientUsage, type UsageReportOptions } from "../../lib/usage/report.ts";
+import type { UsageReportOptions } from "../../lib/usage/report.ts";
+import { callsIn, type ClientUsage } from "../../lib/usage/sums.ts";
 import { gateText, usageText } from "../../lib/usage/text.ts";
 import {
   ALWAYS,
