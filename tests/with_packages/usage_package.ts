@@ -484,10 +484,18 @@ needing(...NPM, program("python3"))(
       const { port, end } = await serve([...node24, "front.ts"], env);
       const calls = callUntilClosed(port, "/v1/a.txt");
       await new Promise((resolve) => setTimeout(resolve, 500));
+      // A request that is still arriving keeps the process until both signals are delivered.
+      const held = await Deno.connect({ hostname: "127.0.0.1", port });
+      const head = "GET /v1/a.txt HTTP/1.1\r\nHost: a\r\nUser-Agent: curl/8\r\n";
+      await held.write(new TextEncoder().encode(head));
       const first = end("SIGTERM");
       await new Promise((resolve) => setTimeout(resolve, 3));
-      assertEquals(await Promise.all([first, end("SIGTERM")]), [0, 0]);
-      const answered = (await calls).toLocaleString("en-US");
+      const second = end("SIGTERM");
+      await calls;
+      await held.write(new TextEncoder().encode("\r\n"));
+      assertMatch(await new Response(held.readable).text(), /^HTTP\/1\.1 200 /);
+      assertEquals(await Promise.all([first, second]), [0, 0]);
+      const answered = (await calls + 1).toLocaleString("en-US");
       const words = ["usage", "--database", "sqlite:proxy.sqlite", "--gate", "7"];
       const { code, text } = await run(folder, ...node24 as [string], COMMAND, ...words);
       assertEquals(code, 1);
