@@ -64,10 +64,11 @@ import type { Handler, Outcome, Server } from "./lib/server/server.ts";
 import { requireStorageAccess } from "./lib/server/storage_access.ts";
 import { VERSION } from "./lib/server/version.ts";
 import { CachedStorage } from "./lib/storage/cache.ts";
-import { ReplacedError, StorageError, UnpublishedError } from "./lib/storage/errors.ts";
+import { ReplacedError, UnpublishedError } from "./lib/storage/errors.ts";
 import type { Kind, LookupResult } from "./lib/storage/item.ts";
 import { type Token, tokenOf } from "./lib/storage/token.ts";
 import { Recorder, type RecorderOptions } from "./lib/usage/recorder.ts";
+import { StorageError } from "./lib/errors/storage_error.ts";
 
 const MEDIA = "/media/:token"; // replaces the deprecated paths
 

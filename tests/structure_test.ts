@@ -10,7 +10,8 @@ import { ServerProcess, taskFlags } from "./support/server.ts";
 
 /** Every folder, each of which uses only those in lines before its own. */
 const ROOMS = [
-  ["lib/async", "lib/http", "lib/input"],
+  ["lib/async", "lib/errors", "lib/http"],
+  ["lib/input"],
   ["lib/lifecycle"],
   ["lib/pages"],
   ["lib/database"],
@@ -104,6 +105,7 @@ needing("files")("what a start imports needs no driver or command", () => {
     "lib/async",
     "lib/database",
     "lib/documents",
+    "lib/errors",
     "lib/http",
     "lib/input",
     "lib/lifecycle",

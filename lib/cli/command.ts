@@ -5,7 +5,7 @@ import type { Config } from "../server/config.ts";
 import { parseToken } from "../storage/token.ts";
 import { argument } from "../input/arguments.ts";
 import { printableLines } from "../input/printable.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 import { writeAll } from "../input/write_all.ts";
 import type { Handler, Server } from "../server/server.ts";
 import type { Route } from "../server/route.ts";

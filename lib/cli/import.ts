@@ -8,7 +8,7 @@ import { type ImportInput, readInput } from "../publishing/import/input.ts";
 import { type ImportLine, NEWLINE } from "../publishing/import/lines.ts";
 import { readContent } from "../publishing/publish_object.ts";
 import { quoted } from "../input/printable.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 import { readable } from "../input/user_file.ts";
 import { placesOf } from "../server/start_line.ts";
 import { isWithin, refusalOfStoragePath, storagePathsOf } from "../publishing/storage_paths.ts";
@@ -21,11 +21,11 @@ import {
   requireContentOwner,
   withStorage,
 } from "./command.ts";
-import { ExitError } from "../usage/command.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { openOutput } from "./output.ts";
 import { showProgress } from "./progress.ts";
 import { Refusals } from "./refusals.ts";
+import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 
 interface Options {
   readonly dryRun?: boolean;
@@ -92,7 +92,7 @@ export function importCommand(context: Context): Command {
           const summary = { ...outcomes, dryRun: isDryRun, complete: isComplete };
           await print(json ? JSON.stringify(summary) : toSummary(outcomes, isDryRun, isComplete));
         }
-        if (outcomes.refused > 0 || isLeft) throw new ExitError(1);
+        if (outcomes.refused > 0 || isLeft) throw new ExitError(EXIT_STATUS.refused);
       });
     });
 }

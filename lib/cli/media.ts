@@ -11,12 +11,10 @@ import { deprecatedPaths } from "../server/route.ts";
 import { exitStatusOf } from "../server/stop_signal.ts";
 import { VERSION } from "../server/version.ts";
 import { OwnerError } from "../storage/content/folder/owner.ts";
-import { StorageError } from "../storage/errors.ts";
 import { messageOf } from "../input/printable.ts";
-import { RefusedError, WrongUsageError } from "../input/refused_error.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 import { shellWord } from "../input/shell_word.ts";
 import { print, printError, type Program } from "./command.ts";
-import { ExitError } from "../usage/command.ts";
 import { exportCommand } from "./export.ts";
 import { importCommand } from "./import.ts";
 import { InterruptedError } from "./interruption.ts";
@@ -26,6 +24,8 @@ import { showCommand } from "./show.ts";
 import { unpublishCommand } from "./unpublish.ts";
 import { mediaUsageCommand } from "./usage.ts";
 import { verifyCommand } from "./verify.ts";
+import { StorageError } from "../errors/storage_error.ts";
+import { EXIT_STATUS, ExitError, exitStatusAfter } from "../errors/exit_status.ts";
 
 /** The commands that only print. */
 const PRINTING_COMMANDS = ["list", "export", "show"];
@@ -64,13 +64,13 @@ export async function runMedia(args: readonly string[], program: Program): Promi
       if (help === "") throw error;
       await print(help.trimEnd());
     });
-    return 0;
+    return EXIT_STATUS.done;
   } catch (error) {
-    if (error instanceof CommanderError) return 2; // and it has printed what is wrong
+    if (error instanceof CommanderError) return EXIT_STATUS.wrongUsage; // and it has printed what is wrong
     if (error instanceof ExitError) return error.status;
     if (error instanceof ConfigError) {
       printError(error.message);
-      return 2;
+      return EXIT_STATUS.wrongUsage;
     }
     if (error instanceof InterruptedError) {
       printError(`media: ${error.message}`);
@@ -82,13 +82,13 @@ export async function runMedia(args: readonly string[], program: Program): Promi
       printError(
         `media: ${error.message}:\n  sudo -u ${user} --preserve-env deno task media ${words}`,
       );
-      return 1;
+      return EXIT_STATUS.refused;
     }
     if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;
     // A reader that closes the pipe, such as `head`, has read enough.
     const onlyPrints = help !== "" || PRINTING_COMMANDS.includes(args[0] ?? "");
-    if (error.cause instanceof Deno.errors.BrokenPipe && onlyPrints) return 0;
+    if (error.cause instanceof Deno.errors.BrokenPipe && onlyPrints) return EXIT_STATUS.done;
     printError(`media: ${messageOf(error)}`);
-    return error instanceof WrongUsageError ? 2 : 1;
+    return exitStatusAfter(error);
   }
 }

@@ -5,7 +5,7 @@ import type { PublishOutcome } from "../publishing/publish_all.ts";
 import { toRecord } from "../publishing/exported_record.ts";
 import { entryOf, type LinkedItem, type PublishedItem } from "../storage/item.ts";
 import { print, printError } from "./command.ts";
-import { ExitError } from "../usage/command.ts";
+import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 
 interface PublishReportOptions {
   /** Returns the URLs of an item, or its paths if the public URL is not set. */
@@ -45,7 +45,7 @@ export async function reportPublishing(
     if (isComplete && !isOne && !json) await print(summaryOf(counts));
     else if (!isOne) printError(summaryOf(counts));
   }
-  if (counts.refused > 0) throw new ExitError(1);
+  if (counts.refused > 0) throw new ExitError(EXIT_STATUS.refused);
 }
 
 type Counts = Record<PublishOutcome["outcome"], number>;

@@ -1,6 +1,6 @@
 /** `media show TOKEN` */
 
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 import { Command } from "commander";
 import { FaultLog } from "../log/log.ts";
 import { pathsOf } from "../server/route.ts";

@@ -1,7 +1,7 @@
 /** `media unpublish TOKEN` */
 
 import { toRecord } from "../publishing/exported_record.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 import { Command } from "commander";
 import { unpublish } from "../publishing/unpublish.ts";
 import type { Token } from "../storage/token.ts";
@@ -14,7 +14,7 @@ import {
   tokenArgument,
   withStorage,
 } from "./command.ts";
-import { ExitError } from "../usage/command.ts";
+import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 
 export function unpublishCommand(context: Context): Command {
   return new Command("unpublish")
@@ -46,7 +46,7 @@ export function unpublishCommand(context: Context): Command {
           : [`Token "${token}" is already unpublished; deleted what was left:`, ...deleted]
             .join("\n  ");
         await print(json ? JSON.stringify(toRecord(token, result)) : text);
-        if (isLeft) throw new ExitError(1);
+        if (isLeft) throw new ExitError(EXIT_STATUS.refused);
       });
     });
 }

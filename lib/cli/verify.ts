@@ -6,9 +6,9 @@ import type { Comparison } from "../storage/content/content_store.ts";
 import { toRecord } from "../publishing/exported_record.ts";
 import { SerialQueue } from "../async/serial_queue.ts";
 import { type Context, EXISTING, print, reportWait, withStorage } from "./command.ts";
-import { ExitError } from "../usage/command.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { showProgress } from "./progress.ts";
+import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 
 /** The marks of `rclone check --combined` for each state, with storage as the source. */
 const MARKS = { same: "=", missing: "-", unused: "+", different: "*", failed: "!" } as const;
@@ -73,7 +73,9 @@ export function verifyCommand(context: Context): Command {
               : summaryOf(counts, isComplete),
           );
         }
-        if (counts.same < Object.values(counts).reduce((a, b) => a + b)) throw new ExitError(1);
+        if (counts.same < Object.values(counts).reduce((a, b) => a + b)) {
+          throw new ExitError(EXIT_STATUS.refused);
+        }
       });
     });
 }

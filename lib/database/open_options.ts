@@ -14,15 +14,6 @@ export interface OpenOptions extends Patience {
   readonly onWarn?: (message: string) => void;
 }
 
-/** The cause of the fault of a database that must exist, but does not. */
-export class NotCreatedError extends Error {
-  override readonly name = "NotCreatedError";
-
-  constructor() {
-    super("It does not exist yet; start the server to create it");
-  }
-}
-
 export function settingOf({ setting = "DATABASE_URL" }: OpenOptions): string {
   return setting;
 }

@@ -1,6 +1,6 @@
 /** The log: one JSON object per line. */
 
-import { StorageError } from "../database/errors.ts";
+import { StorageError } from "../errors/storage_error.ts";
 import { UUID_4_PATTERN } from "../input/uuid.ts";
 
 /** What is worth a line of the log. */
@@ -76,8 +76,9 @@ export class FaultLog {
   }
 
   /**
-   * Logs an error, or counts it.
+   * Logs a fault, or counts it.
    *
+   * @param error An error, or a sentence where nothing was thrown.
    * @param facts More members of the line.
    * @returns The id of the fault in the log.
    */

@@ -4,7 +4,7 @@ import type { Patience } from "../async/abort.ts";
 import type { Comparison } from "../storage/content/content_store.ts";
 import type { LinkedItem } from "../storage/item.ts";
 import { quoted } from "../input/printable.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 import { sendRequest } from "./publish_url.ts";
 
 /** Statuses that mean the URL is gone. */

@@ -1,7 +1,7 @@
 /** Publishing files. */
 
 import { readable } from "../input/user_file.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 import { basename } from "node:path";
 import type { Content, Step } from "../storage/content/content_store.ts";
 import { hashOf } from "../storage/content/hash.ts";

@@ -5,7 +5,7 @@ import type { LinkedItem, PublishedItem } from "../storage/item.ts";
 import { newToken } from "../storage/token.ts";
 import { isPublicUrl } from "./location.ts";
 import { publishFile, type PublishOptions } from "./publish.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 import { isObject, publishObject, refusalOfObject } from "./publish_object.ts";
 import { publishUrl, type PublishUrlOptions } from "./publish_url.ts";
 import { findSources, type SourceOutcome } from "./sources.ts";

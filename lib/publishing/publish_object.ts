@@ -4,9 +4,8 @@ import type { Body } from "../http/outcome.ts";
 import type { ExistingContent, Step } from "../storage/content/content_store.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import type { ContentReference, PublishedItem } from "../storage/item.ts";
-import { StorageError } from "../storage/errors.ts";
 import { newToken } from "../storage/token.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 import type { MediaType } from "./media_type.ts";
 import { unlessAborted } from "../async/abort.ts";
 import {
@@ -17,6 +16,7 @@ import {
   statedIn,
 } from "./publish.ts";
 import type { Bytes } from "./bytes.ts";
+import { StorageError } from "../errors/storage_error.ts";
 
 export function isObject(text: string): boolean {
   return text.startsWith("s3://");

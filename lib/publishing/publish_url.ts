@@ -14,7 +14,7 @@ import { detectMediaType, kindOf } from "./media_type.ts";
 import { parseLocation } from "./location.ts";
 import { quoted } from "../input/printable.ts";
 import { type PublishOptions, requireFree } from "./publish.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 import { memoryBytes } from "./bytes.ts";
 
 /** The maximum number of bytes to request and read: enough to detect a format. */

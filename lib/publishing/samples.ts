@@ -5,7 +5,7 @@ import { pathsOf, type Route } from "../server/route.ts";
 import { tokenOf } from "../storage/token.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { publishFile } from "./publish.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 
 /** Fixed tokens, so that the README's commands can be copied. */
 const SAMPLES = [

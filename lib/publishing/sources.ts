@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isPublicUrl, isUrl } from "./location.ts";
 import { isWithin, refusalOfStoragePath } from "./storage_paths.ts";
 import { quoted, withoutPassword } from "../input/printable.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 import { refusalOfReading } from "../input/user_file.ts";
 import { isObject } from "./publish_object.ts";
 

@@ -2,7 +2,7 @@
 
 import { basename, dirname, join, sep } from "node:path";
 import { quoted } from "../input/printable.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 import type { Config } from "../server/config.ts";
 
 /** Returns the paths of storage. Never open them: closing a SQLite file releases its locks. */

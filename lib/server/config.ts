@@ -6,7 +6,7 @@ import { SQLITE_URL } from "../database/sqlite_url.ts";
 import { withoutPassword } from "../input/printable.ts";
 import type { AfterSunset, BrownoutStatus, Policy } from "../lifecycle/policy.ts";
 import { definePolicy, PolicyError, type PolicySettings } from "../lifecycle/policy_settings.ts";
-import { WrongUsageError } from "../input/refused_error.ts";
+import { WrongUsageError } from "../errors/refused_error.ts";
 import type { ContentPlace } from "../storage/content/content_place.ts";
 import { CLIENT_FIELD, withoutValue } from "../usage/client_names.ts";
 

@@ -6,8 +6,8 @@ import { fulfilledWithin } from "../async/deadline.ts";
 import { type Listen, Listener, type Shutdown } from "./listener.ts";
 import type { Log } from "../log/log.ts";
 import { onStopSignal } from "./stop_signal.ts";
-import { StorageError } from "../storage/errors.ts";
 import type { Recorder } from "../usage/recorder.ts";
+import { StorageError } from "../errors/storage_error.ts";
 
 /** Thrown when the server cannot start. Its message is for the operator. */
 export class StartError extends Error {

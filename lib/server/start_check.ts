@@ -1,6 +1,5 @@
 /** `--check`: what a start would do, without doing it. */
 
-import { NotCreatedError } from "../database/open_options.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import { requireOwner } from "../storage/content/folder/owner.ts";
@@ -15,6 +14,7 @@ import { deprecatedPaths, type Route } from "./route.ts";
 import { placesOf, warningsOf } from "./start_line.ts";
 import { isRemote, requireStorageAccess } from "./storage_access.ts";
 import { VERSION } from "./version.ts";
+import { NotCreatedError } from "../errors/not_created_error.ts";
 
 /**
  * Checks the settings, Deno's permissions and the storage as a start does, and prints what it would

@@ -1,8 +1,6 @@
-/** The errors of storage. */
+/** The faults of storage that only storage, publishing and `main.ts` tell apart. */
 
-import { StorageError } from "../database/errors.ts";
-
-export { StorageError };
+import { StorageError } from "../errors/storage_error.ts";
 
 /** Thrown when content is not in storage. */
 export class MissingError extends StorageError {

@@ -1,12 +1,13 @@
 /** The command that reports usage, for any program that keeps a record. */
 
 import { Command, Option } from "commander";
-import { StorageError } from "../database/errors.ts";
+import { StorageError } from "../errors/storage_error.ts";
 import { OTHER } from "../http/user_agent.ts";
 import { formatInstant, parseInstant } from "../http/timestamp.ts";
 import { argument, numberArgument } from "../input/arguments.ts";
 import { messageOf } from "../input/printable.ts";
-import { RefusedError, WrongUsageError } from "../input/refused_error.ts";
+import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
+import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
 import { describeError } from "../log/log.ts";
 import { declareGone } from "./declarations.ts";
 import { usageJson } from "./json.ts";
@@ -25,7 +26,7 @@ import {
 import { capitalized } from "./sentences.ts";
 import { sessionText } from "./session_name.ts";
 import { gateText, usageText } from "./text.ts";
-import { endOf, type Verdict } from "./verdict.ts";
+import { endOf } from "./verdict.ts";
 
 /** The parts of the command that each program supplies. */
 interface UsageHost<Options> {
@@ -50,15 +51,6 @@ export interface UsageRecord extends Omit<OwnerPageOptions, "sessions"> {
   readonly probe?: Pick<ProbeOptions, "url" | "urlOf" | "fields"> | undefined;
   /** Writes a page. If it cannot, rejects, and leaves the file as it was. */
   readonly writeFile: (name: string, page: string) => Promise<void>;
-}
-
-/** Ends a command with an exit status, after it has printed everything. */
-export class ExitError extends Error {
-  override readonly name = "ExitError";
-
-  constructor(readonly status: number) {
-    super(`Exit status ${status}`);
-  }
 }
 
 interface CommandOptions {
@@ -150,7 +142,7 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
         if (options.gate === undefined || isUsual) throw error;
         const isExpected = error instanceof RefusedError || error instanceof StorageError;
         host.printError(isExpected ? messageOf(error) : describeError(error));
-        throw new ExitError(STATUS.unknown);
+        throw new ExitError(EXIT_STATUS.unknown);
       }
     });
 }
@@ -211,7 +203,7 @@ async function runCommand(
     await print(json ? usageJson(report) : gateText(report)).catch((error) =>
       printError(messageOf(error))
     );
-    throw new ExitError(STATUS[report.verdict.verdict]);
+    throw new ExitError(EXIT_STATUS[report.verdict.verdict]);
   }
   if (html !== undefined) {
     const page = options.client === undefined
@@ -223,8 +215,6 @@ async function runCommand(
   }
   await print(json ? usageJson(report) : usageText(report));
 }
-
-const STATUS: Readonly<Record<Verdict["verdict"], number>> = { clear: 0, called: 1, unknown: 3 };
 
 /** Says how a session ended, and what that leaves unknown. */
 function goneText(session: Session): string {

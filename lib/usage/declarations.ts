@@ -1,6 +1,6 @@
 /** The operator's declaration that processes have ended. No record can show that. */
 
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import type { Ledger } from "./ledger.ts";
 import { MINUTE_MS, type Session } from "./records.ts";

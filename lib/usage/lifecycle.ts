@@ -3,12 +3,10 @@
 
 import process from "node:process";
 import { messageOf } from "../input/printable.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { EXIT_STATUS } from "../errors/exit_status.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 import { runLifecycle } from "../lifecycle/check.ts";
 import { print, printError } from "./output.ts";
-
-/** The exit status of a command that cannot be run, or whose output cannot be written. */
-const FAILED = 2;
 
 /** Runs a command. Returns the exit status. */
 async function main(args: readonly string[]): Promise<number> {
@@ -24,7 +22,7 @@ async function main(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
     printError(messageOf(error));
-    return FAILED;
+    return EXIT_STATUS.wrongUsage; // for `check`, 1 would be a fault that it found
   }
 }
 
@@ -34,5 +32,7 @@ main(args).then((exitStatus) => {
 }, (error) => {
   console.error(error);
   // A gate that fails knows nothing, and 1 would mean that there were calls.
-  process.exitCode = args.some((word) => word.startsWith("--gate")) ? 3 : 1;
+  process.exitCode = args.some((word) => word.startsWith("--gate"))
+    ? EXIT_STATUS.unknown
+    : EXIT_STATUS.refused;
 });

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { StorageError } from "../database/errors.ts";
+import { StorageError } from "../errors/storage_error.ts";
 import { mismatch, requireNames } from "../lifecycle/mismatch.ts";
 import { isPromise, type LifecycleOptions, type RequestHead } from "../lifecycle/options.ts";
 import type { Policy } from "../lifecycle/policy.ts";
@@ -200,7 +200,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
         counter.count(headers, idOf(request, rest));
       } else {
         wasLate = true;
-        faults.report(new StorageError("usage", LATE), { route });
+        faults.report(LATE, { route });
       }
       given.onCount?.(call, request, ...rest);
     };

@@ -5,7 +5,7 @@
 
 import { isMissing, type SqliteRuntime } from "../database/sqlite/runtime.ts";
 import { quoted } from "../input/printable.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 
 /** @throws {RefusedError} If this runtime has no SQLite. */
 export function nodeRuntime(): SqliteRuntime {

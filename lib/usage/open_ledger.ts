@@ -4,7 +4,7 @@ import type { PostgresOptions } from "../database/postgres/client.ts";
 import { faultIn, parsePostgresUrl } from "../database/postgres_url.ts";
 import type { SqliteRuntime } from "../database/sqlite/runtime.ts";
 import { SQLITE_URL } from "../database/sqlite_url.ts";
-import { WrongUsageError } from "../input/refused_error.ts";
+import { WrongUsageError } from "../errors/refused_error.ts";
 import { withoutPassword } from "../input/printable.ts";
 import { Ledger } from "./ledger.ts";
 import { LEDGER } from "./schema.ts";

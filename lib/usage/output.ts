@@ -2,7 +2,7 @@
 
 import process from "node:process";
 import { printableLines } from "../input/printable.ts";
-import { RefusedError } from "../input/refused_error.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 
 /**
  * Prints lines to standard output.

@@ -3,16 +3,17 @@
 import { type Command, CommanderError } from "commander";
 import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { StorageError } from "../database/errors.ts";
+import { StorageError } from "../errors/storage_error.ts";
 import { argument } from "../input/arguments.ts";
 import { messageOf, quoted, withoutPassword } from "../input/printable.ts";
-import { RefusedError, WrongUsageError } from "../input/refused_error.ts";
-import { ExitError, usageCommand, type UsageRecord } from "./command.ts";
+import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
+import { usageCommand, type UsageRecord } from "./command.ts";
 import { nodeRuntime } from "./node_runtime.ts";
 import { openLedger } from "./open_ledger.ts";
 import { print, printError } from "./output.ts";
 import { judgedRoutes, latestSession } from "./report.ts";
 import type { Session } from "./records.ts";
+import { EXIT_STATUS, ExitError, exitStatusAfter } from "../errors/exit_status.ts";
 
 /** The options that this command adds to those of every usage command. */
 interface ProgramOptions {
@@ -62,13 +63,13 @@ export async function runUsage(args: readonly string[]): Promise<number> {
       if (help === "") throw error;
       await print(help.trimEnd());
     });
-    return 0;
+    return EXIT_STATUS.done;
   } catch (error) {
-    if (error instanceof CommanderError) return 2; // and it has printed what is wrong
+    if (error instanceof CommanderError) return EXIT_STATUS.wrongUsage; // and it has printed what is wrong
     if (error instanceof ExitError) return error.status;
     if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;
     printError(messageOf(error));
-    return error instanceof WrongUsageError ? 2 : 1;
+    return exitStatusAfter(error);
   }
 }
 

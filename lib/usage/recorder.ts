@@ -8,7 +8,7 @@ import { yieldToRequests } from "../async/yield.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import { momentAt } from "../lifecycle/policy.ts";
 import { FaultLog, type Log } from "../log/log.ts";
-import { StorageError } from "../database/errors.ts";
+import { StorageError } from "../errors/storage_error.ts";
 import { DAY_MS, dayOf } from "./day.ts";
 import type { BeginOptions, Ledger } from "./ledger.ts";
 import { sessionFacts } from "./session_name.ts";
@@ -388,7 +388,7 @@ export class Recorder {
     const fault =
       `it is ${here} here, but ${inDatabase} in the database: correct the clock that is wrong. ` +
       "Phases begin and end by the clock here; calls are recorded by the database's";
-    this.#faults.report(new StorageError("clock", fault), { session: this.session });
+    this.#faults.report(fault, { session: this.session });
     return "the clock here is not the database's (see the log)";
   }
 

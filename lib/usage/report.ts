@@ -6,7 +6,7 @@
  */
 
 import { FLUSH_INTERVAL_MS } from "./recorder.ts";
-import { RefusedError, WrongUsageError } from "../input/refused_error.ts";
+import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import { DAY_MS, dayOf } from "./day.ts";

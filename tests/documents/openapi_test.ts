@@ -5,7 +5,7 @@ import type { Policy } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { pathOf, withToken } from "../../lib/server/route.ts";
 import { newToken, parseToken } from "../../lib/storage/token.ts";
-import { ReplacedError, StorageError } from "../../lib/storage/errors.ts";
+import { ReplacedError } from "../../lib/storage/errors.ts";
 import { ROUTES } from "../support/routes.ts";
 import { plainHandler } from "../support/handlers.ts";
 import {
@@ -18,6 +18,7 @@ import {
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { failing } from "../support/one_item.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 
 const SETTINGS = { deprecatedAt: "2027-01-01", documentation: "/deprecation" };
 const PLAIN = definePolicy(SETTINGS);

@@ -8,7 +8,6 @@ import { publishFile } from "../../lib/publishing/publish.ts";
 import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
 import type { BucketSettings } from "../../lib/storage/content/content_place.ts";
 import type { Step } from "../../lib/storage/content/content_store.ts";
-import { StorageError } from "../../lib/storage/errors.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { newPrefix, openBucket, settingsOf } from "../support/bucket_storage.ts";
 import { inFolder, mediaCommand, mediaHere } from "../support/media_cli.ts";
@@ -21,6 +20,7 @@ import { Relay } from "../support/relay.ts";
 import { BUCKET, READER_KEY, REGION, S3_STORE, S3Store } from "../support/s3_store.ts";
 import { ServerProcess } from "../support/server.ts";
 import { until } from "../support/within.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 
 const store = shared(S3_STORE, () => S3Store.start());
 const postgres = shared(POSTGRES, () => PostgresServer.start());

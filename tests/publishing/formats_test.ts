@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
-import { RefusedError } from "../../lib/input/refused_error.ts";
+import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { memoryBytes } from "../../lib/publishing/bytes.ts";
 import { detectMediaType } from "../../lib/publishing/media_type.ts";
 import type { Kind } from "../../lib/storage/item.ts";

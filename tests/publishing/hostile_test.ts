@@ -1,7 +1,7 @@
 /** Content that is made to take its reader's time or memory. */
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { RefusedError } from "../../lib/input/refused_error.ts";
+import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { memoryBytes, WindowedBlob } from "../../lib/publishing/bytes.ts";
 import { detectMediaType } from "../../lib/publishing/media_type.ts";
 import { inFolder, mediaCommand } from "../support/media_cli.ts";

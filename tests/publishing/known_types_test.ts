@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { fileTypeFromBuffer, supportedMimeTypes } from "file-type";
-import { RefusedError } from "../../lib/input/refused_error.ts";
+import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { memoryBytes } from "../../lib/publishing/bytes.ts";
 import { detectMediaType } from "../../lib/publishing/media_type.ts";
 import { needing } from "../support/permissions.ts";

@@ -3,7 +3,7 @@ import { assertSpyCalls } from "@std/testing/mock";
 import type { ServerConfig } from "../../lib/server/server.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { FaultLog, type LogEvent } from "../../lib/log/log.ts";
-import { ReplacedError, StorageError, UnpublishedError } from "../../lib/storage/errors.ts";
+import { ReplacedError, UnpublishedError } from "../../lib/storage/errors.ts";
 import type { Policy } from "../../lib/lifecycle/policy.ts";
 import type { ItemStorage } from "../../lib/storage/storage.ts";
 import type { ProblemName } from "../../lib/server/problem_types.ts";
@@ -14,6 +14,7 @@ import { needing } from "../support/permissions.ts";
 import { UsageMeter } from "../../lib/usage/meter.ts";
 import { checkParity, checkProblem, CONFIG, seen, type Send, valueOf } from "./request_table.ts";
 import { failing, fails, OneItem } from "../support/one_item.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 
 const now = () => Date.parse("2026-11-21T12:00:00Z");
 

@@ -8,11 +8,11 @@ import { Generations, PERIOD_MS } from "../../lib/storage/generations.ts";
 import type { LookupResult } from "../../lib/storage/item.ts";
 import type { Versioned } from "../../lib/storage/generations.ts";
 import type { ItemStorage } from "../../lib/storage/storage.ts";
-import { StorageError } from "../../lib/storage/errors.ts";
 import { plainHandler, servedHandler } from "../support/handlers.ts";
 import { CONFIG, publishTableItems, requestTable } from "./request_table.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { OneItem } from "../support/one_item.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const HOUR = 3_600_000;

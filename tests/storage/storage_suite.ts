@@ -9,9 +9,10 @@ import { newToken, type Token } from "../../lib/storage/token.ts";
 import type { ContentReference, PublishedItem } from "../../lib/storage/item.ts";
 import { PERIOD_MS } from "../../lib/storage/generations.ts";
 import type { ItemStorage } from "../../lib/storage/storage.ts";
-import { StorageError, UnpublishedError } from "../../lib/storage/errors.ts";
+import { UnpublishedError } from "../../lib/storage/errors.ts";
 import { bytesOf, streamOf } from "../support/body.ts";
 import type { Test } from "../support/permissions.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 
 export type ItemMetadata = Omit<PublishedItem, keyof ContentReference>;
 

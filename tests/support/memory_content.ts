@@ -9,8 +9,8 @@ import type {
   Source,
 } from "../../lib/storage/content/content_store.ts";
 import type { ContentReference } from "../../lib/storage/item.ts";
-import { StorageError } from "../../lib/storage/errors.ts";
 import { SerialQueue } from "../../lib/async/serial_queue.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 
 /** Content that lasts as long as its object. */
 export class MemoryContent implements PlainStore {

@@ -3,8 +3,8 @@
 import { spy } from "@std/testing/mock";
 import type { LookupResult } from "../../lib/storage/item.ts";
 import type { ItemStorage } from "../../lib/storage/storage.ts";
-import { StorageError } from "../../lib/storage/errors.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 
 /** Storage that finds one item under every token, and lacks its content. */
 export class OneItem implements ItemStorage {

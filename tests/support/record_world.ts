@@ -7,17 +7,17 @@ import { PROGRAM } from "./usage_report.ts";
 import { assert, assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { RefusedError } from "../../lib/input/refused_error.ts";
+import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { declareGone } from "../../lib/usage/declarations.ts";
 import { reportUsage } from "../../lib/usage/report.ts";
 import { endOf, isSilent, type Verdict } from "../../lib/usage/verdict.ts";
 import type { Database, Row } from "../../lib/database/sql/database.ts";
-import { StorageError } from "../../lib/storage/errors.ts";
 import type { Ledger } from "../../lib/usage/ledger.ts";
 import { type FlushPart, lagOf, type Session } from "../../lib/usage/records.ts";
 import { Recorder } from "../../lib/usage/recorder.ts";
 import { countOne, NOON, PROCESS } from "./counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "./ledger_at.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 
 const [MINUTE, HOUR] = [60_000, 3_600_000];
 /** Within so many milliseconds, the first call of a client is flushed. */

@@ -5,9 +5,8 @@ import { stub } from "@std/testing/mock";
 import { DatabaseSync } from "node:sqlite";
 import process from "node:process";
 import { definePolicy } from "@media-head/lifecycle";
-import { RefusedError } from "../../lib/input/refused_error.ts";
-import { StorageError } from "../../lib/storage/errors.ts";
-import { ExitError, usageCommand } from "../../lib/usage/command.ts";
+import { RefusedError } from "../../lib/errors/refused_error.ts";
+import { usageCommand } from "../../lib/usage/command.ts";
 import { openUsage } from "../../lib/usage/mod.ts";
 import { runUsage } from "../../lib/usage/program.ts";
 import { openLocal } from "../support/local_storage.ts";
@@ -16,6 +15,8 @@ import { run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
+import { ExitError } from "../../lib/errors/exit_status.ts";
 
 const test = needing("processes");
 

@@ -6,9 +6,9 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { DENO_RUNTIME } from "../../lib/database/sqlite/deno_runtime.ts";
-import { RefusedError } from "../../lib/input/refused_error.ts";
+import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import { ExitError, usageCommand } from "../../lib/usage/command.ts";
+import { usageCommand } from "../../lib/usage/command.ts";
 import { openLedger } from "../../lib/usage/open_ledger.ts";
 import { type CommandResult, inFolder, media } from "../support/media_cli.ts";
 import { fromRoot } from "../support/paths.ts";
@@ -33,6 +33,7 @@ const COPY = `
 import sqlite3, sys
 source, target = [sqlite3.connect(path, timeout=10) for path in sys.argv[1:]]
 source.backup(target)`;
+import { ExitError } from "../../lib/errors/exit_status.ts";
 
 async function run(name: string, args: string[]): Promise<void> {
   const { success, stderr } = await new Deno.Command(name, { args }).output();

@@ -7,13 +7,13 @@ import { Ledger } from "../../lib/usage/ledger.ts";
 import { Recorder } from "../../lib/usage/recorder.ts";
 import { judge } from "../../lib/usage/verdict.ts";
 import type { Database } from "../../lib/database/sql/database.ts";
-import { StorageError } from "../../lib/storage/errors.ts";
 import { callerOf } from "../../lib/usage/client_names.ts";
 import { COUNT, DAY, NOON, PROCESS } from "../support/counted_call.ts";
 import { ledgerAt } from "../support/ledger_at.ts";
 import { addRows, begin } from "../support/ledger_rows.ts";
 import { NAMED_USER_AGENTS } from "../support/user_agents.ts";
 import type { Test } from "../support/permissions.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 
 const MINUTE = 60_000;
 const CALLS = { ...COUNT, client: "curl", release: "8", calls: 3 };

@@ -2,7 +2,6 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import { stub } from "@std/testing/mock";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { LogEvent } from "../../lib/log/log.ts";
-import { StorageError } from "../../lib/storage/errors.ts";
 import type { Ledger } from "../../lib/usage/ledger.ts";
 import { type FlushPart, MAX_PART_ROWS, type Session } from "../../lib/usage/records.ts";
 import { MAX_NEW_NAMES_A_DAY } from "../../lib/usage/client_names.ts";
@@ -10,6 +9,7 @@ import { Recorder, type RecorderOptions } from "../../lib/usage/recorder.ts";
 import { COUNT, countOne, DAY, NOON, PROCESS } from "../support/counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "../support/ledger_at.ts";
 import { addRows, begin } from "../support/ledger_rows.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 
 const ROUTE = "/audio/:token";
 const MINUTE = 60_000;

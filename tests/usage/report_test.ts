@@ -6,7 +6,7 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import { stub } from "@std/testing/mock";
-import { RefusedError } from "../../lib/input/refused_error.ts";
+import { RefusedError } from "../../lib/errors/refused_error.ts";
 import type { Session } from "../../lib/usage/records.ts";
 import { usageJson } from "../../lib/usage/json.ts";
 import { PROCESS } from "../support/counted_call.ts";

@@ -1,7 +1,7 @@
 /** The verdict on each route, beside that on all of them. */
 
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { RefusedError } from "../../lib/input/refused_error.ts";
+import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { usageJson } from "../../lib/usage/json.ts";
 import { usagePage } from "../../lib/usage/page.ts";
 import type { Session, UsageRow } from "../../lib/usage/records.ts";

@@ -4,7 +4,7 @@ import { assertEquals, assertMatch, assertRejects, assertStringIncludes } from "
 import { DatabaseSync } from "node:sqlite";
 import { definePolicy } from "@media-head/lifecycle";
 import { type LogEvent, openUsage, type UsageOptions } from "../../lib/usage/mod.ts";
-import { StorageError } from "../../lib/database/errors.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 import { PostgresDatabase } from "../../lib/database/postgres/database.ts";
 import { askGate } from "../support/gate.ts";
 import { inFolder } from "../support/media_cli.ts";

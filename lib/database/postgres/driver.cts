@@ -5,7 +5,7 @@
 
 // @ts-types="npm:@types/pg@8.20.0"
 import type { Client, Pool } from "pg";
-import { RefusedError } from "../../input/refused_error.ts";
+import { RefusedError } from "../../errors/refused_error.ts";
 
 // @ts-types="npm:@types/pg@8.20.0"
 export type { Pool, PoolClient } from "pg";

@@ -1,10 +1,11 @@
 /** Creates the tables of a file, and recognizes the files of other programs and releases. */
 
 import type { DatabaseSync } from "node:sqlite";
-import { NotCreatedError, type OpenOptions } from "../open_options.ts";
+import type { OpenOptions } from "../open_options.ts";
 import { isBusy } from "./lock.ts";
 import { creationOf, type Schema } from "../sql/schema.ts";
 import { DIALECT } from "./dialect.ts";
+import { NotCreatedError } from "../../errors/not_created_error.ts";
 
 /** Reads the state in one statement, because another process may be creating the tables. */
 const STATE = `SELECT count(*) AS tables, (SELECT application_id FROM pragma_application_id) AS id,

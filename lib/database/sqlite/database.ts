@@ -17,12 +17,13 @@ import type {
   Value,
 } from "../sql/database.ts";
 import { waitFor } from "../../async/abort.ts";
-import { StorageError } from "../errors.ts";
-import { NotCreatedError, type OpenOptions, settingOf } from "../open_options.ts";
+import { StorageError } from "../../errors/storage_error.ts";
+import { type OpenOptions, settingOf } from "../open_options.ts";
 import { createTables, inTransaction } from "./creation.ts";
 import { retryWhileBusy } from "./lock.ts";
 import { isMissing, type SqliteRuntime } from "./runtime.ts";
 import type { Schema } from "../sql/schema.ts";
+import { NotCreatedError } from "../../errors/not_created_error.ts";
 
 /** Milliseconds to wait for a lock on opening, e.g. while another process creates the tables. */
 const OPEN_TIMEOUT_MS = 30_000;

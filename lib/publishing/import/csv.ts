@@ -3,7 +3,7 @@
 import { Buffer } from "node:buffer";
 import { parse } from "@std/csv/parse";
 import { quoted } from "../../input/printable.ts";
-import { RefusedError } from "../../input/refused_error.ts";
+import { RefusedError } from "../../errors/refused_error.ts";
 import { decodeLine, MEMBERS, type RawRecord } from "./imported_record.ts";
 import { type ImportLine, MAX_LINE_BYTES } from "./lines.ts";
 

@@ -8,7 +8,7 @@
 
 import type { Added, MediaStorage } from "../../storage/media/media_storage.ts";
 import type { CatalogueEntry } from "../../storage/item.ts";
-import { MissingError, StorageError } from "../../storage/errors.ts";
+import { MissingError } from "../../storage/errors.ts";
 import type { Token } from "../../storage/token.ts";
 import { messageOf } from "../../input/printable.ts";
 import { unpublish, type UnpublishOptions } from "../unpublish.ts";
@@ -17,6 +17,7 @@ import { derivedTokenOf, entryFor, factsOf, NONE, requireSame } from "./facts.ts
 import { type ImportInput, isBlank } from "./input.ts";
 import type { ImportLine } from "./lines.ts";
 import { type ImportRecord, readRecord } from "./imported_record.ts";
+import { StorageError } from "../../errors/storage_error.ts";
 
 /** The number of records by outcome. */
 export interface ImportCounts {

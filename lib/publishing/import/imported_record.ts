@@ -10,7 +10,7 @@ import { kindOf, parseMediaType } from "../media_type.ts";
 import { quoted } from "../../input/printable.ts";
 import { FILE_NAME, parseFileName } from "../publish.ts";
 import { recordable } from "../publish_url.ts";
-import { RefusedError } from "../../input/refused_error.ts";
+import { RefusedError } from "../../errors/refused_error.ts";
 
 /** Returns the refusal of a record for the value of a member. */
 export function refusalOfMember(name: string, value: unknown, reason: string): RefusedError {

@@ -1,6 +1,6 @@
 /** Reading what is imported: JSON objects, one per line, or CSV. */
 
-import { RefusedError } from "../../input/refused_error.ts";
+import { RefusedError } from "../../errors/refused_error.ts";
 import { type CsvHeader, joinRecords, readHeader, readRow, separatorIn } from "./csv.ts";
 import { parseLine, type RawRecord, shown } from "./imported_record.ts";
 import { type ImportLine, MAX_LINE_BYTES, readLines } from "./lines.ts";

@@ -1,7 +1,7 @@
 /** Splitting input of any length into lines of bytes. */
 
 import { Buffer } from "node:buffer";
-import { RefusedError } from "../../input/refused_error.ts";
+import { RefusedError } from "../../errors/refused_error.ts";
 
 /** The maximum length of a line: many times that of the longest record. */
 export const MAX_LINE_BYTES = 65_536;

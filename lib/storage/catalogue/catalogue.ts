@@ -12,7 +12,7 @@ import {
   type LookupResult,
   type PublishedItem,
 } from "../item.ts";
-import { RefusedError } from "../../input/refused_error.ts";
+import { RefusedError } from "../../errors/refused_error.ts";
 import type { Versioned } from "../generations.ts";
 import { type Token, tokenOf } from "../token.ts";
 import {

@@ -11,12 +11,13 @@ import { fulfilledWithin } from "../../async/deadline.ts";
 import { forEach } from "../../async/for_each.ts";
 import type { Engine } from "./engine.ts";
 import type { Ledger } from "../../usage/ledger.ts";
-import { MissingError, ReplacedError, StorageError, UnpublishedError } from "../errors.ts";
+import { MissingError, ReplacedError, UnpublishedError } from "../errors.ts";
 import { quoted } from "../../input/printable.ts";
-import { RefusedError } from "../../input/refused_error.ts";
+import { RefusedError } from "../../errors/refused_error.ts";
 import type { ObjectChecks } from "../object_checks.ts";
 import type { ItemStorage, OnFault } from "../storage.ts";
 import type { Token } from "../token.ts";
+import { StorageError } from "../../errors/storage_error.ts";
 
 /** The timeout of a storage check, in milliseconds. */
 const CHECK_TIMEOUT_MS = 5_000;

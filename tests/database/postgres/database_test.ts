@@ -6,7 +6,6 @@ import type { Engine } from "../../../lib/storage/media/engine.ts";
 import { COUNT } from "../../support/counted_call.ts";
 import type { CatalogueRecord } from "../../../lib/storage/catalogue/catalogue.ts";
 import { entryOf } from "../../../lib/storage/item.ts";
-import { StorageError } from "../../../lib/storage/errors.ts";
 import { newToken } from "../../../lib/storage/token.ts";
 import { addRows, begin } from "../../support/ledger_rows.ts";
 import { openLocal } from "../../support/local_storage.ts";
@@ -19,6 +18,7 @@ import { ServerProcess } from "../../support/server.ts";
 import { until } from "../../support/within.ts";
 import { newMetadata } from "../../storage/storage_suite.ts";
 import { LINKED_RECORDS } from "../linked_rows.ts";
+import { StorageError } from "../../../lib/errors/storage_error.ts";
 
 const server = shared(POSTGRES, () => PostgresServer.start());
 const test = needing(...POSTGRES);

@@ -4,7 +4,7 @@
  */
 
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { StorageError } from "../../../lib/database/errors.ts";
+import { StorageError } from "../../../lib/errors/storage_error.ts";
 import { describeError } from "../../../lib/log/log.ts";
 import { openLocal } from "../../support/local_storage.ts";
 import { fromRoot } from "../../support/paths.ts";

@@ -5,9 +5,9 @@ import { openEngine } from "../../../lib/storage/media/sqlite.ts";
 import type { Schema } from "../../../lib/database/sql/schema.ts";
 import { DENO_RUNTIME } from "../../../lib/database/sqlite/deno_runtime.ts";
 import { CATALOGUE } from "../../../lib/storage/catalogue/schema.ts";
-import { StorageError } from "../../../lib/storage/errors.ts";
 import { inFolder, mediaCommand } from "../../support/media_cli.ts";
 import { needing } from "../../support/permissions.ts";
+import { StorageError } from "../../../lib/errors/storage_error.ts";
 
 const [onFiles, asProcess] = [needing("files"), needing("processes")];
 

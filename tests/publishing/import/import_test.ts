@@ -4,7 +4,6 @@ import { importRecords } from "../../../lib/publishing/import/import.ts";
 import { readInput } from "../../../lib/publishing/import/input.ts";
 import { readContent } from "../../../lib/publishing/publish_object.ts";
 import { entryOf } from "../../../lib/storage/item.ts";
-import { StorageError } from "../../../lib/storage/errors.ts";
 import { newToken, parseToken } from "../../../lib/storage/token.ts";
 import type { MediaStorage } from "../../../lib/storage/media/media_storage.ts";
 import { linkedItem } from "../../storage/media/media_storage_suite.ts";
@@ -13,6 +12,7 @@ import { inFolder } from "../../support/media_cli.ts";
 import { openMemory } from "../../support/memory_storage.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../../support/paths.ts";
 import { needing } from "../../support/permissions.ts";
+import { StorageError } from "../../../lib/errors/storage_error.ts";
 
 const test = needing("environment", "files");
 

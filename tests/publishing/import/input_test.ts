@@ -1,5 +1,5 @@
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { RefusedError } from "../../../lib/input/refused_error.ts";
+import { RefusedError } from "../../../lib/errors/refused_error.ts";
 import { isBlank, readInput } from "../../../lib/publishing/import/input.ts";
 
 const TOKEN = "6f1d8c1e-6f0a-4d3e-9c3b-0a1b2c3d4e5f";

@@ -1,5 +1,5 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import { RefusedError } from "../../../lib/input/refused_error.ts";
+import { RefusedError } from "../../../lib/errors/refused_error.ts";
 import { MAX_LINE_BYTES, readLines } from "../../../lib/publishing/import/lines.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);

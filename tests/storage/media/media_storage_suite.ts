@@ -1,7 +1,7 @@
 /** The suite of storage made of any catalogue and any content store. */
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { RefusedError } from "../../../lib/input/refused_error.ts";
+import { RefusedError } from "../../../lib/errors/refused_error.ts";
 import type { CatalogueRecord } from "../../../lib/storage/catalogue/catalogue.ts";
 import {
   type ContentReference,

@@ -2,7 +2,6 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { resolvesNext, stub } from "@std/testing/mock";
 import { BucketContent } from "../../../lib/storage/content/bucket/content.ts";
 import { Files } from "../../../lib/storage/content/folder/files.ts";
-import { StorageError } from "../../../lib/storage/errors.ts";
 import { entryOf } from "../../../lib/storage/item.ts";
 import { MediaStorage } from "../../../lib/storage/media/media_storage.ts";
 import { openBucket } from "../../support/bucket_storage.ts";
@@ -13,6 +12,7 @@ import { refusal, response, ScriptedStore } from "../../support/scripted_store.t
 import { S3_STORE, S3Store } from "../../support/s3_store.ts";
 import { testMediaStorage } from "./media_storage_suite.ts";
 import { newMetadata } from "../storage_suite.ts";
+import { StorageError } from "../../../lib/errors/storage_error.ts";
 
 const store = shared(S3_STORE, () => S3Store.start());
 

@@ -23,9 +23,9 @@ import {
 } from "../content_store.ts";
 import type { BucketSettings } from "../content_place.ts";
 import { type ContentReference, MAX_LOCATION, MAX_STATED } from "../../item.ts";
-import { ReplacedError, StorageError } from "../../errors.ts";
+import { ReplacedError } from "../../errors.ts";
 import { quoted } from "../../../input/printable.ts";
-import { RefusedError } from "../../../input/refused_error.ts";
+import { RefusedError } from "../../../errors/refused_error.ts";
 import type { OnFault } from "../../storage.ts";
 import { locationOf, objectKeyIn } from "./address.ts";
 import {
@@ -41,6 +41,7 @@ import {
 import { type Download, StoreClient, type StoreResponse } from "./client.ts";
 import { listNames } from "./listing.ts";
 import { contentOf, readAtOnce } from "./stream.ts";
+import { StorageError } from "../../../errors/storage_error.ts";
 
 /** The name of the object with the store's identifier, under the prefix. */
 const ID_OBJECT = "media-head";

@@ -4,8 +4,9 @@ import { unescape } from "@std/html/entities";
 import type { ByteRange } from "../../../http/byte_range.ts";
 import { quoted } from "../../../input/printable.ts";
 import type { ContentReference } from "../../item.ts";
-import { ReplacedError, StorageError } from "../../errors.ts";
+import { ReplacedError } from "../../errors.ts";
 import type { StoreResponse } from "./client.ts";
+import { StorageError } from "../../../errors/storage_error.ts";
 
 /** Content to request. The digest of an object to publish in place is not known yet. */
 export type ExpectedContent =

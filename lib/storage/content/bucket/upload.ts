@@ -7,8 +7,8 @@ import type { IncomingMessage } from "node:http";
 import { unlessAborted } from "../../../async/abort.ts";
 import { fulfilledWithin } from "../../../async/deadline.ts";
 import type { Source } from "../content_store.ts";
-import { StorageError } from "../../errors.ts";
 import type { StoreResponse } from "./client.ts";
+import { StorageError } from "../../../errors/storage_error.ts";
 
 /** Milliseconds to wait for the store's response after the last byte. */
 const RESPONSE_TIMEOUT_MS = 120_000;

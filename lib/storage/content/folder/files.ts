@@ -32,8 +32,8 @@ import {
   type Source,
 } from "../content_store.ts";
 import type { ContentReference } from "../../item.ts";
-import { StorageError } from "../../errors.ts";
 import type { OnFault } from "../../storage.ts";
+import { StorageError } from "../../../errors/storage_error.ts";
 
 const IS_DIGEST = /^[0-9a-f]{64}$/;
 const IS_STAGED = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

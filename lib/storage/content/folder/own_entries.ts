@@ -5,7 +5,7 @@
  * because Deno resolves paths before it opens them.)
  */
 
-import { StorageError } from "../../errors.ts";
+import { StorageError } from "../../../errors/storage_error.ts";
 
 type Kind = "file" | "folder";
 

@@ -4,7 +4,7 @@
  */
 
 import type { ContentStore } from "../content_store.ts";
-import { StorageError } from "../../errors.ts";
+import { StorageError } from "../../../errors/storage_error.ts";
 
 function refuse(): Promise<never> {
   const fault = 'CONTENT is "none": only public URLs are published and served';

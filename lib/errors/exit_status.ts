@@ -1,0 +1,29 @@
+/** How commands end: their exit statuses, and the error that ends a command with one. */
+
+import { WrongUsageError } from "./refused_error.ts";
+
+/** The exit statuses of commands. `usage --gate` has the last three for its verdict. */
+export const EXIT_STATUS = {
+  done: 0,
+  /** Something was refused, or failed. */
+  refused: 1,
+  /** The command line or a setting is wrong. */
+  wrongUsage: 2,
+  clear: 0,
+  called: 1,
+  unknown: 3,
+} as const;
+
+/** Ends a command with an exit status, after it has printed everything. */
+export class ExitError extends Error {
+  override readonly name = "ExitError";
+
+  constructor(readonly status: number) {
+    super(`Exit status ${status}`);
+  }
+}
+
+/** Returns the exit status of a command that was refused, or failed. */
+export function exitStatusAfter(error: unknown): number {
+  return error instanceof WrongUsageError ? EXIT_STATUS.wrongUsage : EXIT_STATUS.refused;
+}
