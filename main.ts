@@ -47,7 +47,7 @@ import type { Refusal } from "./lib/lifecycle/refusal.ts";
 import { type Config, readConfig } from "./lib/server/config.ts";
 import { readVariables, warnOfUnknown } from "./lib/server/environment.ts";
 import { logStart } from "./lib/server/start_line.ts";
-import { thisProcess } from "./lib/server/this_process.ts";
+import { thisProcess } from "./lib/usage/record/deno_process.ts";
 import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
 import { impactOf } from "./lib/server/impact.ts";
 import { FaultLog, lineLog, type Log } from "./lib/log/log.ts";
@@ -67,7 +67,7 @@ import { CachedStorage } from "./lib/storage/cache.ts";
 import { ReplacedError, UnpublishedError } from "./lib/storage/errors.ts";
 import type { Kind, LookupResult } from "./lib/storage/item.ts";
 import { type Token, tokenOf } from "./lib/storage/token.ts";
-import { Recorder, type RecorderOptions } from "./lib/usage/recorder.ts";
+import { Recorder, type RecorderOptions } from "./lib/usage/record/recorder.ts";
 import { StorageError } from "./lib/errors/storage_error.ts";
 
 const MEDIA = "/media/:token"; // replaces the deprecated paths

@@ -25,7 +25,7 @@ const KEYWORDS = [
 const ENTRIES = { lifecycle: Object.keys(library), usage: Object.keys(usage) };
 
 /** The program `lifecycle`. */
-const PROGRAM = "usage/lifecycle";
+const PROGRAM = "usage/lifecycle_program";
 
 const root = join(import.meta.dirname ?? "", "..");
 const folder = resolve(root, Deno.args[0] ?? "dist");

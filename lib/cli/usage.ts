@@ -7,7 +7,7 @@ import { pathOf, type Route, withToken } from "../server/route.ts";
 import type { Kind } from "../storage/item.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { newToken } from "../storage/token.ts";
-import { usageCommand, type UsageRecord } from "../usage/command.ts";
+import { usageCommand, type UsageRecord } from "../usage/usage_command.ts";
 import { type Context, EXISTING, print, printError, withStorage } from "./command.ts";
 import { openOutput } from "./output.ts";
 

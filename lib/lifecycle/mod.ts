@@ -22,9 +22,9 @@ export {
 export { announcementFields } from "./announcement.ts";
 export { type FreshnessLimit, type LimitedFreshness, limitFreshness } from "./freshness.ts";
 export { type Refusal, refusal, type RefusalOptions } from "./refusal.ts";
-export type { LifecycleCall, LifecycleOptions, RequestHead } from "./options.ts";
-export { withLifecycle } from "./with_lifecycle.ts";
-export { type Middleware, type NodeRequest, type NodeResponse, retire } from "./retire.ts";
-export { type Located, type PathOptions, pathsUnder } from "./paths_under.ts";
-export { type Fault, inspect, type Inspection, type State } from "./inspect.ts";
+export type { LifecycleCall, LifecycleOptions, RequestHead } from "./serving/options.ts";
+export { withLifecycle } from "./serving/with_lifecycle.ts";
+export { type Middleware, type NodeRequest, type NodeResponse, retire } from "./serving/retire.ts";
+export { type Located, type PathOptions, pathsUnder } from "./serving/paths_under.ts";
+export { type Fault, inspect, type Inspection, type State } from "./checking/inspect.ts";
 export type { Body, Field, Outcome } from "../http/outcome.ts";

@@ -8,7 +8,7 @@ import type { AfterSunset, BrownoutStatus, Policy } from "../lifecycle/policy.ts
 import { definePolicy, PolicyError, type PolicySettings } from "../lifecycle/policy_settings.ts";
 import { WrongUsageError } from "../errors/refused_error.ts";
 import type { ContentPlace } from "../storage/content/content_place.ts";
-import { CLIENT_FIELD, withoutValue } from "../usage/client_names.ts";
+import { CLIENT_FIELD, withoutValue } from "../usage/record/client_names.ts";
 
 /** Thrown if settings are invalid. The message has one line for each invalid setting. */
 export class ConfigError extends WrongUsageError {

@@ -1,8 +1,8 @@
 /** Whether the removal of a deprecated route breaks a call. */
 
 import type { Phase } from "../lifecycle/policy.ts";
-import { isBreaking } from "../lifecycle/refusal.ts";
-import type { Impact } from "../usage/records.ts";
+import type { Impact } from "../usage/record/records.ts";
+import { isBreaking } from "../lifecycle/breaking.ts";
 
 /**
  * Returns the removal's impact on calls that are answered like this one. In a brownout and after

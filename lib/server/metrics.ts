@@ -3,7 +3,7 @@
  * is enabled; otherwise this module is never loaded.
  */
 
-import type { RoutePolicies, UsageCount } from "../usage/records.ts";
+import type { RoutePolicies, UsageCount } from "../usage/record/records.ts";
 import { PHASES } from "../lifecycle/policy.ts";
 
 /**

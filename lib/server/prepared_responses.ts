@@ -12,7 +12,7 @@
 import QuickLRU from "quick-lru";
 import { conditionsIn } from "../http/preconditions.ts";
 import type { Generations } from "../storage/generations.ts";
-import type { Counter } from "../usage/meter.ts";
+import type { Counter } from "../usage/record/meter.ts";
 
 /** A response, and the facts on which its reuse depends. */
 export interface MarkedResponse {

@@ -6,7 +6,7 @@ import { fulfilledWithin } from "../async/deadline.ts";
 import { type Listen, Listener, type Shutdown } from "./listener.ts";
 import type { Log } from "../log/log.ts";
 import { onStopSignal } from "./stop_signal.ts";
-import type { Recorder } from "../usage/recorder.ts";
+import type { Recorder } from "../usage/record/recorder.ts";
 import { StorageError } from "../errors/storage_error.ts";
 
 /** Thrown when the server cannot start. Its message is for the operator. */

@@ -5,7 +5,7 @@ import type { MarkedResponse } from "./prepared_responses.ts";
 import type { Policies } from "./policies.ts";
 import type { ItemStorage } from "../storage/storage.ts";
 import type { FaultLog } from "../log/log.ts";
-import type { UsageMeter } from "../usage/meter.ts";
+import type { UsageMeter } from "../usage/record/meter.ts";
 import type { Route } from "./route.ts";
 
 /** The state that all requests share. */

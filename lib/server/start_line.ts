@@ -4,10 +4,10 @@ import { placeIn, warningOf } from "../database/postgres_url.ts";
 import { momentAt } from "../lifecycle/policy.ts";
 import type { Log } from "../log/log.ts";
 import { announcedBy } from "../pages/notice.ts";
-import type { Recorder } from "../usage/recorder.ts";
-import type { RoutePolicies } from "../usage/records.ts";
-import { sessionFacts } from "../usage/session_name.ts";
-import { thisProcess } from "./this_process.ts";
+import type { Recorder } from "../usage/record/recorder.ts";
+import type { RoutePolicies } from "../usage/record/records.ts";
+import { sessionFacts } from "../usage/record/session_name.ts";
+import { thisProcess } from "../usage/record/deno_process.ts";
 import { type Config, SAMPLES_DEPRECATED_AT } from "./config.ts";
 import { VERSION } from "./version.ts";
 

@@ -7,23 +7,27 @@
 
 import { StorageError } from "../errors/storage_error.ts";
 import { mismatch, requireNames } from "../lifecycle/mismatch.ts";
-import { isPromise, type LifecycleOptions, type RequestHead } from "../lifecycle/options.ts";
+import {
+  isPromise,
+  type LifecycleOptions,
+  type RequestHead,
+} from "../lifecycle/serving/options.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import {
   type Middleware,
   type NodeRequest,
   type NodeResponse,
   retire,
-} from "../lifecycle/retire.ts";
-import { withLifecycle } from "../lifecycle/with_lifecycle.ts";
+} from "../lifecycle/serving/retire.ts";
+import { withLifecycle } from "../lifecycle/serving/with_lifecycle.ts";
 import { FaultLog, lineLog, type Log, type LogEvent } from "../log/log.ts";
-import { thisProcess } from "./node_process.ts";
-import { nodeRuntime } from "./node_runtime.ts";
+import { thisProcess } from "./record/node_process.ts";
+import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
 import { messageOf, withoutPassword } from "../input/printable.ts";
-import { type OpenLedger, openLedger } from "./open_ledger.ts";
-import { Recorder } from "./recorder.ts";
-import { requireRouteNames } from "./records.ts";
-import { sessionFacts } from "./session_name.ts";
+import { type OpenLedger, openLedger } from "./record/open_ledger.ts";
+import { Recorder } from "./record/recorder.ts";
+import { requireRouteNames } from "./record/records.ts";
+import { sessionFacts } from "./record/session_name.ts";
 
 export type { LogEvent } from "../log/log.ts";
 

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import type { Session, UsageRow } from "../../lib/usage/records.ts";
+import type { Session, UsageRow } from "../../lib/usage/record/records.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { mediaCommand, mediaHere } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";

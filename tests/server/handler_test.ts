@@ -11,7 +11,7 @@ import { plainHandler } from "../support/handlers.ts";
 import { createHandler } from "../../main.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
-import { UsageMeter } from "../../lib/usage/meter.ts";
+import { UsageMeter } from "../../lib/usage/record/meter.ts";
 import { checkParity, checkProblem, CONFIG, seen, type Send, valueOf } from "./request_table.ts";
 import { failing, fails, OneItem } from "../support/one_item.ts";
 import { StorageError } from "../../lib/errors/storage_error.ts";

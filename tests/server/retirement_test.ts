@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
 import type { AfterSunset } from "../../lib/lifecycle/policy.ts";
-import { inspect } from "../../lib/lifecycle/inspect.ts";
+import { inspect } from "../../lib/lifecycle/checking/inspect.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { Policies } from "../../lib/server/policies.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";

@@ -1,6 +1,6 @@
 /** One call, as answered, counted and recorded. */
 
-import type { ResponseClass, UsageMeter } from "../../lib/usage/meter.ts";
+import type { ResponseClass, UsageMeter } from "../../lib/usage/record/meter.ts";
 
 export const NOON = Date.parse("2027-02-01T12:00:00Z");
 export const DAY = 86_400_000;

@@ -2,7 +2,7 @@
 
 import { stub } from "@std/testing/mock";
 import process from "node:process";
-import { runUsage } from "../../lib/usage/program.ts";
+import { runUsage } from "../../lib/usage/lifecycle_usage.ts";
 
 /** Returns its exit status, and what it prints to standard output. */
 export async function askGate(

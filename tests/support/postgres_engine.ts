@@ -5,7 +5,7 @@
 
 import type * as engine from "../../lib/storage/media/postgres.ts";
 import { CATALOGUE } from "../../lib/storage/catalogue/schema.ts";
-import { LEDGER } from "../../lib/usage/schema.ts";
+import { LEDGER } from "../../lib/usage/record/schema.ts";
 import type { Database } from "../../lib/database/sql/database.ts";
 
 /** `openEngine()` of lib/storage/media/postgres.ts. */

@@ -6,8 +6,8 @@ import {
   reportUsage,
   type UsageReport,
   type UsageReportOptions,
-} from "../../lib/usage/report.ts";
-import type { Session, UsageRow } from "../../lib/usage/records.ts";
+} from "../../lib/usage/verdict/report.ts";
+import type { Session, UsageRow } from "../../lib/usage/record/records.ts";
 import { PROCESS } from "./counted_call.ts";
 
 /** The time of all reports: noon of a Tuesday. */

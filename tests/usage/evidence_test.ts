@@ -4,7 +4,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import { Recorder } from "../../lib/usage/recorder.ts";
+import { Recorder } from "../../lib/usage/record/recorder.ts";
 import { ANSWER, countOne, PROCESS } from "../support/counted_call.ts";
 import { inFolder, mediaHere } from "../support/media_cli.ts";
 import { needing, program, shared } from "../support/permissions.ts";

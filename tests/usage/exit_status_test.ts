@@ -6,9 +6,9 @@ import { DatabaseSync } from "node:sqlite";
 import process from "node:process";
 import { definePolicy } from "@media-head/lifecycle";
 import { RefusedError } from "../../lib/errors/refused_error.ts";
-import { usageCommand } from "../../lib/usage/command.ts";
+import { usageCommand } from "../../lib/usage/usage_command.ts";
 import { openUsage } from "../../lib/usage/mod.ts";
-import { runUsage } from "../../lib/usage/program.ts";
+import { runUsage } from "../../lib/usage/lifecycle_usage.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { type CommandResult, inFolder, mediaHere } from "../support/media_cli.ts";
 import { run } from "../support/npm.ts";
@@ -139,7 +139,7 @@ test("lifecycle usage --gate fails with 2 where it is wrong, and with 3 where no
 test("lifecycle usage --gate fails with 3 where even the command cannot be loaded", () =>
   inFolder(async (folder) => {
     const deno = ["run", "--no-config", "--no-lock", "--allow-all"]; // and so without packages
-    const program = [...deno, fromRoot("lib/usage/lifecycle.ts"), "usage"];
+    const program = [...deno, fromRoot("lib/usage/lifecycle_program.ts"), "usage"];
     const rows: [words: string[], status: number][] = [
       [["--gate", "1"], UNKNOWN],
       [["--gate=1"], UNKNOWN],

@@ -14,16 +14,16 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import process from "node:process";
 import { definePolicy } from "@media-head/lifecycle";
-import { runLifecycle } from "../../lib/lifecycle/check.ts";
-import { CHECK_CLIENT } from "../../lib/lifecycle/options.ts";
+import { runLifecycle } from "../../lib/lifecycle/checking/check.ts";
 import { type LogEvent, openUsage, type UsageOptions } from "../../lib/usage/mod.ts";
-import { nodeRuntime } from "../../lib/usage/node_runtime.ts";
-import { openLedger } from "../../lib/usage/open_ledger.ts";
-import { runUsage } from "../../lib/usage/program.ts";
+import { nodeRuntime } from "../../lib/database/sqlite/node_runtime.ts";
+import { openLedger } from "../../lib/usage/record/open_ledger.ts";
+import { runUsage } from "../../lib/usage/lifecycle_usage.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { needing } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
+import { CHECK_CLIENT } from "../../lib/lifecycle/breaking.ts";
 
 const test = needing("files");
 

@@ -6,7 +6,7 @@ import { assertEquals } from "@std/assert";
 import fc from "npm:fast-check@4.10.2";
 import { parseItem } from "npm:structured-headers@2.1.0";
 import { parseLinks } from "../../lib/http/link.ts";
-import { inspect } from "../../lib/lifecycle/inspect.ts";
+import { inspect } from "../../lib/lifecycle/checking/inspect.ts";
 
 const parts = [
   ...["@", "-", "1798761600", ".5", "true", "?1", ";", " ", "a", "=", '"b"', '"', ":YQ==:", "%"],

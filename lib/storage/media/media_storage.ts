@@ -10,7 +10,7 @@ import type { ContentReference, LookupResult, PublishedItem } from "../item.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
 import { forEach } from "../../async/for_each.ts";
 import type { Engine } from "./engine.ts";
-import type { Ledger } from "../../usage/ledger.ts";
+import type { Ledger } from "../../usage/record/ledger.ts";
 import { MissingError, ReplacedError, UnpublishedError } from "../errors.ts";
 import { quoted } from "../../input/printable.ts";
 import { RefusedError } from "../../errors/refused_error.ts";

@@ -3,10 +3,10 @@
 import type { OpenOptions } from "../../database/open_options.ts";
 import type { Engine } from "./engine.ts";
 import { Catalogue, ITEM_COLUMNS } from "../catalogue/catalogue.ts";
-import { Ledger } from "../../usage/ledger.ts";
+import { Ledger } from "../../usage/record/ledger.ts";
 import { DENO_RUNTIME } from "../../database/sqlite/deno_runtime.ts";
 import { MEMORY, SqliteDatabase } from "../../database/sqlite/database.ts";
-import { LEDGER_OPTIONS } from "../../usage/open_ledger.ts";
+import { LEDGER_OPTIONS } from "../../usage/record/open_ledger.ts";
 import { CATALOGUE } from "../catalogue/schema.ts";
 
 const FIND = `SELECT ${ITEM_COLUMNS} FROM media_head_item WHERE token = $1`;

@@ -5,7 +5,7 @@ import { missingOf, needing, shared } from "../../support/permissions.ts";
 import { PGBOUNCER, startPgBouncer } from "../../support/pgbouncer.ts";
 import { openDatabase, openEngine } from "../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer, USER } from "../../support/postgres.ts";
-import { testLedger } from "../../usage/ledger_suite.ts";
+import { testLedger } from "../../usage/record/ledger_suite.ts";
 import { testMediaStorage } from "../../storage/media/media_storage_suite.ts";
 
 const server = shared(POSTGRES, () => PostgresServer.start());

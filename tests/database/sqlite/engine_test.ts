@@ -4,7 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import { COUNT, DAY, NOON } from "../../support/counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "../../support/ledger_at.ts";
 import { begin } from "../../support/ledger_rows.ts";
-import { testLedger } from "../../usage/ledger_suite.ts";
+import { testLedger } from "../../usage/record/ledger_suite.ts";
 
 testLedger("Ledger on SQLite", openLedgerDatabase);
 

@@ -4,7 +4,7 @@ import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { creationOf, type Schema } from "../../../lib/database/sql/schema.ts";
 import { DIALECT } from "../../../lib/database/sqlite/dialect.ts";
 import { CATALOGUE } from "../../../lib/storage/catalogue/schema.ts";
-import { LEDGER } from "../../../lib/usage/schema.ts";
+import { LEDGER } from "../../../lib/usage/record/schema.ts";
 import { LINKED_RECORDS } from "../linked_rows.ts";
 
 type Record = Readonly<{ [column: string]: SQLInputValue | undefined }>;

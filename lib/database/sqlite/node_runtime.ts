@@ -1,0 +1,43 @@
+/**
+ * Node, for a ledger in SQLite. Its modules are not imported, because bundlers rename `node:sqlite`,
+ * and give an ES module no `require`.
+ */
+
+import { isMissing, type SqliteRuntime } from "./runtime.ts";
+import { quoted } from "../../input/printable.ts";
+import { RefusedError } from "../../errors/refused_error.ts";
+
+/** @throws {RefusedError} If this runtime has no SQLite. */
+export function nodeRuntime(): SqliteRuntime {
+  const { getBuiltinModule, version } = globalThis.process;
+  const sqlite = getBuiltinModule?.("node:sqlite");
+  if (sqlite === undefined) {
+    throw new RefusedError(
+      `SQLite needs the module node:sqlite, which is missing here (Node ${version}): ` +
+        "use Node 22.13 or later without --no-experimental-sqlite, or Deno",
+    );
+  }
+  const { open, stat } = getBuiltinModule("node:fs/promises");
+  const { dirname } = getBuiltinModule("node:path");
+  return {
+    DatabaseSync: sqlite.DatabaseSync,
+    stat: (path) => stat(path, { bigint: true }),
+    async ensureFolderOf(path) {
+      const folder = dirname(path); // not created, because the path may be mistyped
+      await stat(folder).catch((error) => {
+        if (!isMissing(error)) throw error;
+        throw new Error(
+          `The folder ${quoted(folder)} does not exist; correct the path or create it`,
+        );
+      });
+    },
+    async sync(path) {
+      const file = await open(path, "r+");
+      try {
+        await file.datasync();
+      } finally {
+        await file.close();
+      }
+    },
+  };
+}

@@ -1,0 +1,207 @@
+/** The command that checks the announcements of URLs. */
+
+import { parseArgs } from "node:util";
+import { parseHttpDate } from "../../http/http_date.ts";
+import type { Field } from "../../http/outcome.ts";
+import { formatInstant } from "../../http/timestamp.ts";
+import { isCacheControl } from "../cache_control.ts";
+import { type Fault, inspect, type Inspection, RELATIONS } from "./inspect.ts";
+import { CHECK_CLIENT } from "../breaking.ts";
+
+const USAGE = `Usage: lifecycle check [--json] [--header "NAME: VALUE"]... URL...
+
+Sends a HEAD and a GET to each URL; prints what they announce, and every fault.
+Exits with 0 if there is none, 1 if there are some, 2 if a URL cannot be reached.
+Prints this for --help or -h, and the version for --version.
+See also: lifecycle usage --help`;
+
+const VERSION = "0.1.0";
+
+/** Milliseconds within which a response must begin. */
+const TIME_LIMIT_MS = 10_000;
+
+/** The fault of a response without an announcement, e.g. if the middleware was removed. */
+const NOT_ANNOUNCED: Fault = {
+  name: "not-announced",
+  section: "RFC 9745 §2",
+  message: "Nothing is announced: expected Deprecation, Sunset, or a link to an explanation",
+};
+
+/** Fields that a HEAD shares with its GET: of the representation, the retirement and caching. */
+const SHARED_FIELDS = new Set([
+  "accept-ranges",
+  "content-disposition",
+  "content-encoding",
+  "content-language",
+  "content-length",
+  "content-location",
+  "content-type",
+  "etag",
+  "last-modified",
+  "repr-digest",
+  "deprecation",
+  "sunset",
+  "location",
+  "retry-after",
+  "expires",
+  "vary",
+  "x-accel-expires",
+]);
+
+/**
+ * Runs the command.
+ *
+ * @param args The words after the program's name.
+ * @returns The text to print, whether it is a usage error, and the exit status: 0 without faults, 1
+ *   with faults, 2 for a usage error or a URL that cannot be reached.
+ */
+export async function runLifecycle(args: readonly string[]) {
+  let words: ReturnType<typeof readWords>;
+  try {
+    words = readWords(args);
+  } catch (error) {
+    const text = `lifecycle: ${(error as TypeError).message}\n\n${USAGE}`;
+    return { text, isUsageError: true, exitStatus: 2 };
+  }
+  const { urls, fields, isJson, version } = words;
+  if (urls === undefined) return { text: version ? VERSION : USAGE, exitStatus: 0 };
+  const results = await Promise.all(urls.map((url) => check(url, fields)));
+  const lines = isJson
+    ? JSON.stringify(results.map(({ data }) => data), undefined, 2).split("\n")
+    : results.flatMap(({ lines }) => lines);
+  // A server's control characters must not reach the terminal.
+  const escape = (text: string) => `\\u${text.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return {
+    text: lines.map((line) => line.replace(/\p{Cc}/gu, escape)).join("\n"),
+    exitStatus: Math.max(...results.map(({ exitStatus }) => exitStatus)),
+  };
+}
+
+/**
+ * Parses the words after the program's name. Returns no URLs for `--help` or `--version`.
+ *
+ * @throws {TypeError} If the words are invalid.
+ */
+function readWords(args: readonly string[]) {
+  const { values, positionals: [command, ...urls] } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      json: { type: "boolean" },
+      header: { type: "string", multiple: true, default: [] },
+      help: { type: "boolean", short: "h" },
+      version: { type: "boolean" },
+    },
+  });
+  const { json: isJson, header, help, version } = values;
+  const fields = new Headers(header.map((line): Field => {
+    const [, name, value] = /^([^:]+):(.*)$/.exec(line) ?? [];
+    if (name === undefined) throw new TypeError(`expected "NAME: VALUE", got "${line}"`);
+    return [name, value ?? ""];
+  }));
+  if (help || version) return { fields, isJson, version: !help };
+  if (command !== "check") {
+    throw new TypeError(`expected "check" or "usage", got "${command ?? ""}"`);
+  }
+  if (urls.length === 0) throw new TypeError("expected a URL");
+  const wrong = urls.find((url) => !/^https?:/i.test(url) || !URL.canParse(url));
+  if (wrong === undefined) return { urls, fields, isJson };
+  throw new TypeError(`expected a URL that starts with "https://" or "http://", got "${wrong}"`);
+}
+
+async function check(url: string, fields: Headers) {
+  const now = Date.now();
+  try {
+    const head = await send("HEAD", url, fields);
+    const get = await send("GET", url, fields);
+    const { status } = get;
+    const inspection = inspect(get, { url, now });
+    const ofHead = inspect(head, { url, now });
+    const faults = [...inspection.faults];
+    if (inspection.state === "none") faults.push(NOT_ANNOUNCED);
+    if (head.status !== status) {
+      faults.push(differs("the status", head.status, status));
+    } else {
+      const known = new Set(faults.map(({ name }) => name));
+      faults.push(...ofHead.faults.filter(({ name }) => !known.has(name)));
+      faults.push(...differencesOf(head, get, (Date.now() - now) / 1000 + 1));
+      for (const name of RELATIONS) {
+        const [a, b] = [ofHead, inspection].map(({ links }) => links.get(name)?.join(" "));
+        if (a !== b) faults.push(differs(`the link "${name}"`, a, b));
+      }
+    }
+    const links = Object.fromEntries(inspection.links);
+    const target = get.headers.get("location") ?? "";
+    const location = target && URL.canParse(target, url) ? new URL(target, url).href : undefined;
+    const lines = [
+      `${status} ${url}${location ? ` to ${location}` : ""}: ${describeState(inspection)}`,
+      ...RELATIONS.flatMap((name) => links[name]?.map((target) => `  ${name}: ${target}`) ?? []),
+      ...faults.map(({ section, message }) => `  fault: ${message} (${section})`),
+    ];
+    if (faults.length === 0) lines.push("  no faults");
+    const data = { url, status, location, ...inspection, links, faults };
+    return { exitStatus: faults.length > 0 ? 1 : 0, lines, data };
+  } catch (error) { // the connection failed, or took too long
+    const { message, cause } = error as Error;
+    const reason = cause instanceof Error && cause.message || message;
+    return { exitStatus: 2, lines: [`${url}: ${reason}`], data: { url, error: reason } };
+  }
+}
+
+async function send(method: string, url: string, fields: Headers): Promise<Response> {
+  // fetch() decodes encoded content, but leaves its Content-Length as it was.
+  const defaults = { "Accept-Encoding": "identity", "User-Agent": CHECK_CLIENT };
+  const headers = { ...defaults, ...Object.fromEntries(fields) };
+  const signal = AbortSignal.timeout(TIME_LIMIT_MS);
+  const response = await fetch(url, { method, headers, redirect: "manual", signal })
+    .catch((error) => {
+      if (!signal.aborted) throw error;
+      throw new Error(`no response to the ${method} within ${TIME_LIMIT_MS / 1000} s`);
+    });
+  await response.body?.cancel();
+  return response;
+}
+
+/** Compares the shared fields of a HEAD with those of a GET sent some seconds later. */
+function differencesOf(head: Response, get: Response, seconds: number): Fault[] {
+  const names = new Set([...head.headers.keys(), ...get.headers.keys()]);
+  const [ofHead = 0, ofGet] = [head, get].map(({ headers }) =>
+    +(headers.get("content-length") ?? 0)
+  );
+  // A default error page that names the method, like "Cannot HEAD /x", is longer by a letter.
+  const ofPage = get.status >= 400 && ofHead - 1 === ofGet ? ["content-length", "etag"] : [];
+  for (const name of ofPage) names.delete(name);
+  return [...names].flatMap((name) => {
+    const [a, b] = [head.headers.get(name), get.headers.get(name)];
+    const isShared = SHARED_FIELDS.has(name) || isCacheControl(name);
+    if (a === b || !isShared || isCountdown(name, [a ?? "", b ?? ""], seconds)) return [];
+    // A HEAD may omit a field whose value depends on generating the content (RFC 9110 §9.3.2).
+    return name === "content-length" && a === null ? [] : [differs(name, a, b)];
+  });
+}
+
+function differs(subject: string, ofHead: unknown, ofGet: unknown): Fault {
+  const [a, b] = [ofHead, ofGet].map((value) => JSON.stringify(value ?? undefined) ?? "none");
+  const message = `${subject} is ${a} on HEAD, ${b} on GET`;
+  return { name: "head-differs", section: "RFC 9110 §9.3.2", message };
+}
+
+/** Returns whether two instants or countdowns differ by that many seconds at most. */
+function isCountdown(name: string, values: [string, string], seconds: number): boolean {
+  const [at = NaN, other = NaN] = values.map((value) => parseHttpDate(value, Date.now()));
+  if (Math.abs(at - other) <= seconds * 1000) return true;
+  const [parts, others] = values.map((value) => value.split(/(\d+)/)) as [string[], string[]];
+  return /-control$|^retry-after$/.test(name) && parts.length === others.length &&
+    parts.every((part, index) =>
+      part === others[index] || Math.abs(+part - Number(others[index])) <= seconds
+    );
+}
+
+/** Describes an announcement, like "deprecated (deprecation 2026-11-21T00:00:00Z)". */
+function describeState({ state, deprecatedAt, retryAt, sunsetAt }: Inspection): string {
+  const dates = { deprecation: deprecatedAt, "retry-after": retryAt, sunset: sunsetAt };
+  const stated = Object.entries(dates)
+    .flatMap(([name, at]) => at === undefined ? [] : [`${name} ${formatInstant(at)}`]);
+  const name = state === "none" ? "nothing announced" : state;
+  return stated.length === 0 ? name : `${name} (${stated.join(", ")})`;
+}

@@ -1,0 +1,122 @@
+/** The options of `withLifecycle()` and `retire()`. */
+
+import type { Field } from "../../http/outcome.ts";
+import { mismatch, requireNames } from "../mismatch.ts";
+import type { Phase } from "../policy.ts";
+
+/** A request as the options receive it: a `Request`, or these members for a Node request. */
+export type RequestHead = Pick<Request, "method" | "url" | "headers">;
+
+/** A request to a retired endpoint, as passed to `onCount`. */
+export interface LifecycleCall {
+  /** The result of `route` for the request. */
+  readonly route: string | undefined;
+  /** The phase that determined the response. */
+  readonly phase: Phase;
+  /**
+   * The status of the response; 0 if the client disconnected before the response was sent, and 500
+   * if the handler failed.
+   */
+  readonly status: number;
+  /**
+   * The product in User-Agent, like "curl"; "(no User-Agent)" without the field, and "(other)" if
+   * it names no usable product.
+   */
+  readonly client: string;
+  /**
+   * Whether the removal breaks the call: it was refused, or it is no OPTIONS and was not answered
+   * 400, 401, 403, 404, 405, 407 or 410. The removal breaks no call of `lifecycle check`.
+   */
+  readonly breaks: boolean;
+}
+
+/**
+ * Options besides the policy. If one of them throws, the error is logged, and the request is still
+ * served. All but `onCount` must return a value; a promise counts as an error.
+ */
+export interface LifecycleOptions<
+  Incoming extends RequestHead = Request,
+  Rest extends readonly unknown[] = readonly unknown[],
+> {
+  /**
+   * Returns the URL of the requested resource's replacement, if there is one. Accepts a path that
+   * starts with one `/`, a URL at the origin of the request (sent as a path), or a URL at
+   * `successorOrigin`, of at most 1,024 characters. Because requests are untrusted, anything else
+   * is rejected, as are the request's own URL and an exception. The response then has no link, and
+   * is 410 instead of 308. Only the first rejection is logged.
+   */
+  readonly successor?: ((request: Incoming) => string | undefined) | undefined;
+  /** An origin allowed for successors besides the request's own, like `https://example.com`. */
+  readonly successorOrigin?: string | undefined;
+  /**
+   * Returns whether a request may be refused in brownouts and after the removal. If not, the request
+   * is handled, its response carries the announcement, and it counts like any other. Default: all
+   * methods but OPTIONS may be refused, so that CORS preflights succeed and pages can read refusals.
+   */
+  readonly applies?: ((request: Incoming) => boolean) | undefined;
+  /**
+   * Returns fields to add to refusals. The handler cannot add them, because it never sees a refused
+   * request. Default: fields that let pages of any origin read refusals. Return none if a layer in
+   * front adds Access-Control-Allow-Origin.
+   */
+  readonly refusalFields?: ((request: Incoming) => Iterable<Field>) | undefined;
+  /** Seconds for which caches may store the response after the sunset, up to 2³¹. Default: 300. */
+  readonly maxAge?: number | undefined;
+  /** Names the route of a request, for `onCount`. */
+  readonly route?: ((request: Incoming) => string) | undefined;
+  /** Called once for each call, with the handler's arguments, to count who still calls. */
+  readonly onCount?: ((call: LifecycleCall, request: Incoming, ...rest: Rest) => void) | undefined;
+  /** Returns the time in milliseconds since the epoch. Default: the system clock. */
+  readonly clock?: (() => number) | undefined;
+}
+
+const FUNCTIONS = ["successor", "applies", "refusalFields", "route", "onCount", "clock"];
+const NAMES = [...FUNCTIONS, "successorOrigin", "maxAge"];
+
+/**
+ * Validates the options, since callers may not use TypeScript.
+ *
+ * @throws {TypeError} If an option is unknown or of the wrong type, `maxAge` is out of range (RFC
+ *   9111 §1.2.2), or `clock` returns no instant.
+ */
+export function requireOptions(options: Pick<LifecycleOptions, "clock" | "maxAge">): void {
+  requireNames(options, NAMES);
+  for (const [name, value] of Object.entries(options)) {
+    if (!FUNCTIONS.includes(name) || value === undefined || typeof value === "function") continue;
+    throw new TypeError(mismatch(name, value, "a function"));
+  }
+  const { maxAge = 0, clock = Date.now } = options;
+  if (!Number.isInteger(maxAge) || maxAge < 0 || maxAge > 2 ** 31) {
+    throw new TypeError(
+      mismatch("maxAge", maxAge, "a whole number of seconds, at most 2147483648"),
+    );
+  }
+  const now = clock();
+  if (!Number.isFinite(now)) {
+    throw new TypeError(mismatch("clock", now, "a function that returns milliseconds"));
+  }
+}
+
+/**
+ * Calls a function of the options. Logs an exception, and a promise in place of a value: it would
+ * pass for true, an instant or fields.
+ *
+ * @returns The function's value; `undefined` if it failed.
+ */
+export function attempt<Result>(name: string, call: () => Result): Result | undefined {
+  const log = (error: unknown) => console.error(`The option ${name} failed:`, error);
+  try {
+    const result = call();
+    if (!isPromise(result)) return result;
+    result.then(undefined, log);
+    if (name !== "onCount") log("expected a value, got a promise");
+  } catch (error) {
+    log(error);
+  }
+  return undefined;
+}
+
+/** Returns whether a value is a promise of any realm. Jest runs each test file in its own realm. */
+export function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof Object(value).then === "function";
+}

@@ -1,0 +1,169 @@
+/** Retirement for servers on `node:http` and for the frameworks built on it. */
+
+import { isHost } from "../../http/host.ts";
+import type { Field } from "../../http/outcome.ts";
+import { isCacheControl } from "../cache_control.ts";
+import type { LifecycleOptions, RequestHead } from "./options.ts";
+import type { Policy } from "../policy.ts";
+import { retirementOf } from "./retirement.ts";
+
+/** The members used of an `IncomingMessage` or an `Http2ServerRequest`. */
+export type NodeRequest = {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly originalUrl?: string | undefined;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly socket?: object | null;
+};
+
+/** The members used of a `ServerResponse` or an `Http2ServerResponse`. */
+export type NodeResponse = {
+  statusCode: number;
+  readonly headersSent: boolean;
+  getHeaders(): Readonly<Record<string, unknown>>;
+  setHeader(name: string, value: string | string[]): unknown;
+  removeHeader(name: string): unknown;
+  writeHead: (...args: never[]) => unknown;
+  once(event: "close", listener: () => void): unknown;
+  end(content?: unknown): unknown;
+};
+
+/** Either calls `next` and returns its result, or refuses and returns `undefined`. */
+export type Middleware<Incoming = NodeRequest, Outgoing = NodeResponse> = <Result>(
+  request: Incoming,
+  response: Outgoing,
+  next: () => Result,
+) => Result | undefined;
+
+/**
+ * Fields that a refusal drops, besides Cache-Control and its kin. Caches may store the refusal and
+ * serve it to anybody.
+ */
+const DROPPED_FIELDS = new Set([
+  "age",
+  "content-encoding",
+  "expires",
+  "set-cookie",
+  "x-accel-expires",
+]);
+
+/**
+ * Creates a middleware that retires the handlers after it. It works with `node:http` (also over
+ * HTTP/2), Express, and anything else that has Node's request and response. It makes the same
+ * promises as `withLifecycle()`, with the same options. However a response is made, the
+ * announcement is added when its head is sent.
+ *
+ * @param options Its functions receive the method, the whole URL (from `originalUrl` if there is
+ *   one) and the fields of the request. `onCount` also receives Node's request and response. A
+ *   refusal keeps the fields already set on the response, except Age, Content-Encoding, Set-Cookie
+ *   and those for caches. If they include Access-Control-Allow-Origin, they replace the CORS
+ *   fields of `refusalFields`.
+ * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
+ *
+ * @example Retire a server on `node:http`
+ * ```ts
+ * import { assertEquals } from "@std/assert";
+ * import { once } from "node:events";
+ * import { createServer } from "node:http";
+ * import type { AddressInfo } from "node:net";
+ * import { definePolicy, retire } from "@media-head/lifecycle";
+ *
+ * const policy = definePolicy({ deprecatedAt: "2026-11-21" });
+ * const retired = retire(policy, { successor: () => "/v2/songs" });
+ * const server = createServer((request, response) =>
+ *   retired(request, response, () => response.end("old"))
+ * );
+ *
+ * server.listen(0, "127.0.0.1");
+ * await once(server, "listening");
+ * const { port } = server.address() as AddressInfo;
+ * const { headers } = await fetch(`http://127.0.0.1:${port}/v1/songs`, { method: "HEAD" });
+ * assertEquals(headers.get("Link"), '</v2/songs>; rel="successor-version"');
+ * server.closeAllConnections();
+ * await new Promise((resolve) => server.close(resolve));
+ * ```
+ */
+export function retire<
+  Incoming extends NodeRequest = NodeRequest,
+  Outgoing extends NodeResponse = NodeResponse,
+>(
+  policy: Policy,
+  options: LifecycleOptions<RequestHead, readonly [Incoming, Outgoing]> = {},
+): Middleware<Incoming, Outgoing> {
+  const apply = retirementOf(policy, options);
+  return (request, response, next) => {
+    if (response.headersSent) return next();
+    const { refused, announce, count } = apply(headOf(request), request, response);
+    const { writeHead } = response;
+    if (count !== undefined) response.once("close", () => count(0)); // if no head was sent
+    response.writeHead = (status: number, reason?: unknown, fields?: unknown) => {
+      const args = typeof reason === "string" ? [status, reason] : [status];
+      if (!response.headersSent) { // otherwise setting fields would throw
+        setFields(response, typeof reason === "string" ? fields : fields ?? reason);
+        setFields(response, announce(fieldsOf(response), Number(status)));
+      }
+      const result: unknown = Reflect.apply(writeHead, response, args);
+      count?.(response.statusCode);
+      return result;
+    };
+    if (refused === undefined) return next();
+
+    const { status, fields, body } = refused;
+    for (const name of Object.keys(response.getHeaders())) {
+      if (isCacheControl(name) || DROPPED_FIELDS.has(name)) response.removeHeader(name);
+    }
+    const isCors = ([name]: Field) => /^access-control-/i.test(name);
+    const hasCors = Object.hasOwn(response.getHeaders(), "access-control-allow-origin");
+    setFields(response, fields.filter((field) => !hasCors || !isCors(field)));
+    response.statusCode = status;
+    response.end(request.method === "HEAD" ? undefined : body);
+  };
+}
+
+/** Returns the head of a Node request as a `Request` has it, whatever its method and Host. */
+function headOf(request: NodeRequest): RequestHead {
+  const { method = "GET", url = "/", originalUrl = url, headers, socket } = request;
+  const authority = String(headers[":authority"] ?? headers["host"] ?? "");
+  const host = isHost(authority) && authority !== "" ? authority : "localhost";
+  const isSecure = headers[":scheme"] === "https" || Object(socket).encrypted === true;
+  const target = /^https?:/i.test(originalUrl)
+    ? originalUrl
+    : `http${isSecure ? "s" : ""}://${host}${originalUrl}`;
+  return {
+    method,
+    url: URL.canParse(target) ? new URL(target).href : target,
+    get headers() {
+      const names = Object.keys(headers).filter((name) => !name.startsWith(":")); // pseudo-headers
+      // Middleware may have set values that no request can have, and that Headers refuses.
+      const valueOf = (name: string) => String(headers[name]).replaceAll(/[^\t -~\x80-\xff]/g, "_");
+      return new Headers(names.map((name): Field => [name, valueOf(name)]));
+    },
+  };
+}
+
+/** Returns the fields of a response, each name once. */
+function fieldsOf(response: NodeResponse): Field[] {
+  return Object.entries(response.getHeaders())
+    .map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : String(value)]);
+}
+
+/** Sets fields given in any form that `writeHead()` takes, with the same result. */
+function setFields(response: NodeResponse, given: unknown): void {
+  const isList = Array.isArray(given);
+  const pairs = !isList
+    ? Object.entries(Object(given))
+    : Array.isArray(given[0])
+    ? given
+    : given.flatMap((name, index) => index % 2 === 0 ? [[name, given[index + 1]]] : []);
+  // A list may repeat a name. An object may repeat one in another letter case, if no field was set.
+  const mayRepeat = isList || Object.keys(response.getHeaders()).length === 0;
+  const lines = new Map<string, [name: string, values: string[]]>();
+  for (const [name, value] of pairs as [string, string | string[]][]) {
+    const key = String(name).toLowerCase();
+    const [, values = []] = mayRepeat ? lines.get(key) ?? [] : [];
+    lines.set(key, [name, values.concat(value)]);
+  }
+  for (const [name, values] of lines.values()) {
+    response.setHeader(name, values.length === 1 ? values[0] as string : values);
+  }
+}

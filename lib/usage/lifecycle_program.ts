@@ -1,0 +1,38 @@
+#!/usr/bin/env node
+/** The program `lifecycle`, with the commands `check` and `usage`. */
+
+import process from "node:process";
+import { messageOf } from "../input/printable.ts";
+import { EXIT_STATUS } from "../errors/exit_status.ts";
+import { RefusedError } from "../errors/refused_error.ts";
+import { runLifecycle } from "../lifecycle/checking/check.ts";
+import { print, printError } from "./print.ts";
+
+/** Runs a command. Returns the exit status. */
+async function main(args: readonly string[]): Promise<number> {
+  if (args[0] === "usage") {
+    const { runUsage } = await import("./lifecycle_usage.ts"); // it alone needs a package
+    return await runUsage(args.slice(1));
+  }
+  const { text, isUsageError, exitStatus } = await runLifecycle(args);
+  try {
+    if (isUsageError) console.error(text);
+    else await print(text);
+    return exitStatus;
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    printError(messageOf(error));
+    return EXIT_STATUS.wrongUsage; // for `check`, 1 would be a fault that it found
+  }
+}
+
+const args = process.argv.slice(2);
+main(args).then((exitStatus) => {
+  process.exitCode = exitStatus;
+}, (error) => {
+  console.error(error);
+  // A gate that fails knows nothing, and 1 would mean that there were calls.
+  process.exitCode = args.some((word) => word.startsWith("--gate"))
+    ? EXIT_STATUS.unknown
+    : EXIT_STATUS.refused;
+});

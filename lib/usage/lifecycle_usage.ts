@@ -1,0 +1,166 @@
+/** The command `lifecycle usage`, for a record that applications keep with `openUsage()`. */
+
+import { type Command, CommanderError } from "commander";
+import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { StorageError } from "../errors/storage_error.ts";
+import { argument } from "../input/arguments.ts";
+import { messageOf, quoted, withoutPassword } from "../input/printable.ts";
+import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
+import { usageCommand, type UsageRecord } from "./usage_command.ts";
+import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
+import { openLedger } from "./record/open_ledger.ts";
+import { print, printError } from "./print.ts";
+import { judgedRoutes, latestSession } from "./verdict/report.ts";
+import type { Session } from "./record/records.ts";
+import { EXIT_STATUS, ExitError, exitStatusAfter } from "../errors/exit_status.ts";
+
+/** The options that this command adds to those of every usage command. */
+interface ProgramOptions {
+  readonly database: string;
+  readonly probe?: string[];
+  readonly header?: [name: string, value: string][];
+}
+
+/**
+ * Runs the command.
+ *
+ * @param args The arguments after `lifecycle usage`.
+ * @returns The exit status: 0 done or clear, 1 refused or called, 2 wrong usage, 3 unknown.
+ */
+export async function runUsage(args: readonly string[]): Promise<number> {
+  const command = usageCommand<ProgramOptions>({
+    print,
+    printError,
+    async withRecord({ database, ...options }, action) {
+      const shown = database.startsWith("sqlite:") ? database : withoutPassword(database);
+      const onWarn = (message: string) => printError(`warning: ${message}`);
+      const opening = { setting: "--database", runtime: nodeRuntime, mustExist: true, onWarn };
+      const { ledger, close } = await openLedger(database, opening);
+      try {
+        const sessions = await ledger.sessions();
+        await action({
+          ledger,
+          ...ownerFacts(sessions),
+          program: {
+            command: `npx --no lifecycle usage --database "${shown}"`,
+            howToProbe: "give --probe URL",
+            howNotToProbe: "omit --probe",
+            retainSetting: "retainDays",
+          },
+          probe: probeThrough(options, judgedRoutes(sessions)),
+          writeFile: (name, page) => writePage(name, page, database),
+        });
+      } finally {
+        await close();
+      }
+    },
+  });
+  let help = "";
+  command.configureOutput({ writeOut: (text) => help += text });
+  try {
+    await withOptions(command).parseAsync(args, { from: "user" }).catch(async (error: unknown) => {
+      if (help === "") throw error;
+      await print(help.trimEnd());
+    });
+    return EXIT_STATUS.done;
+  } catch (error) {
+    if (error instanceof CommanderError) return EXIT_STATUS.wrongUsage; // and it has printed what is wrong
+    if (error instanceof ExitError) return error.status;
+    if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;
+    printError(messageOf(error));
+    return exitStatusAfter(error);
+  }
+}
+
+function withOptions(command: Command): Command {
+  return command
+    .name("lifecycle usage")
+    .showHelpAfterError("(run with --help for usage)")
+    .exitOverride()
+    .hook("preAction", (command) => {
+      const { gate, probe } = command.opts();
+      if (gate !== undefined || probe === undefined) return;
+      command.error("error: option '--probe <url>' needs '--gate <days>'");
+    })
+    .requiredOption("--database <url>", "the record: sqlite:PATH, or postgres://…")
+    .option(
+      "--probe <url>",
+      "with --gate, the URL of an item under a route, to find caches in front; repeatable",
+      (url: string, others: string[] = []) => [...others, probeArgument(url)],
+    )
+    .option(
+      "--header <line>",
+      'a field to send with each probe, as "NAME: VALUE"; repeatable',
+      (line: string, others: [string, string][] = []) => [...others, headerArgument(line)],
+    );
+}
+
+const probeArgument = argument(
+  'a URL that starts with "https://" or "http://"',
+  (text) => /^https?:\/\//i.test(text) && URL.canParse(text) ? text : undefined,
+);
+
+const headerArgument = argument('"NAME: VALUE"', (line): [string, string] | undefined => {
+  const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):\s*([\t -~]*)$/.exec(line) ?? [];
+  return name === undefined || value === undefined ? undefined : [name, value];
+});
+
+/** Returns what the latest session says of the server and of a contact. */
+function ownerFacts(sessions: readonly Session[]): Pick<UsageRecord, "publicUrl" | "contact"> {
+  const { publicUrl, contact } = latestSession(sessions) ?? {};
+  return { publicUrl, contact };
+}
+
+/** Returns how to probe the routes through the given URLs; `undefined` if there are none. */
+function probeThrough(
+  { probe: urls, header = [] }: Omit<ProgramOptions, "database">,
+  routes: readonly string[],
+): UsageRecord["probe"] {
+  if (urls === undefined || routes.length === 0) return undefined;
+  const byRoute = new Map(urls.map((url) => [routeOf(url, routes), url]));
+  return {
+    url: [...new Set(urls.map((url) => new URL(url).origin))].join(" and "),
+    urlOf: (route) => Promise.resolve(byRoute.get(route)),
+    fields: new Headers(header),
+  };
+}
+
+/** Returns the longest route that a URL is under, or the only route there is. */
+function routeOf(url: string, routes: readonly string[]): string {
+  const { pathname } = new URL(url);
+  const above = routes.filter((route) => isUnder(pathname, route));
+  const [found] = routes.length === 1 ? routes : above.sort((a, b) => b.length - a.length);
+  if (found !== undefined) return found;
+  const known = routes.map((route) => `"${route}"`).join(" or ");
+  throw new WrongUsageError(`--probe "${url}": expected an item under ${known}`);
+}
+
+/** Returns whether a path is under a route. A segment like `:id` in the route matches any. */
+function isUnder(pathname: string, route: string): boolean {
+  const segments = pathname.split("/");
+  return route.split("/").every((segment, at) =>
+    segment.startsWith(":") ? segments[at] : segment === segments[at]
+  );
+}
+
+/** Writes a page to a draft, and moves it into place. Refuses the files of the record. */
+async function writePage(name: string, page: string, database: string): Promise<void> {
+  const path = database.slice("sqlite:".length);
+  const files = [name, path, `${path}-wal`, `${path}-shm`];
+  const places = await Promise.all(files.map((file) => realpath(file).catch(() => resolve(file))));
+  const [place = "", ...recordFiles] = places;
+  if (recordFiles.includes(place)) {
+    throw new RefusedError(`${quoted(name)} is a file of the record`);
+  }
+  const found = await stat(place).catch(() => undefined);
+  const draft = `${place}.unfinished-${crypto.randomUUID()}`;
+  try {
+    if (found?.isFile() === false) return await writeFile(place, page); // a pipe or a device
+    await writeFile(draft, page, { flag: "wx", flush: true });
+    await rename(draft, place);
+  } catch (cause) {
+    await rm(draft, { force: true });
+    throw new RefusedError(`${quoted(name)} cannot be written`, { cause });
+  }
+}

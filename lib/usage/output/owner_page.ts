@@ -1,0 +1,123 @@
+/** The page for a client's owner: what to change, by when, and the evidence. */
+
+import { code, contactText, escape, listOf, pathText } from "../../pages/html.ts";
+import { noticeAt } from "../../pages/notice.ts";
+import { changes, dates } from "../../pages/notice_state.ts";
+import { formatInstant } from "../../http/timestamp.ts";
+import { list, picture, prose, reportPage } from "./page_html.ts";
+import { PICTURE_STYLE } from "./page_style.ts";
+import type { Session } from "../record/records.ts";
+import { judgedRoutes, type UsageReport } from "../verdict/report.ts";
+import type { ClientUsage } from "../verdict/sums.ts";
+import { plural, RULES, sinceText } from "./sentences.ts";
+
+/** The facts on the page besides the report. Unknown ones are left out. */
+export interface OwnerPageOptions {
+  /** All sessions. Their policies show what was announced, and when. */
+  readonly sessions: readonly Session[];
+  /** Returns the path that replaces a route, if any, e.g. `/media/:token`. */
+  readonly successorOf?: ((route: string) => string | undefined) | undefined;
+  /** The URL at which clients reach the server. */
+  readonly publicUrl?: string | undefined;
+  /** The URL of the operator's contact: `mailto:` or `https:`. */
+  readonly contact?: string | undefined;
+}
+
+/** Renders the page from a report on one client. */
+export function ownerPage(report: UsageReport, options: OwnerPageOptions): string {
+  const { sessions, successorOf, publicUrl, contact } = options;
+  const { client = "", clients: [usage], policies, now, from } = report;
+  const called = report.routes.filter(({ calls }) => calls > 0);
+  const endpoints = called.flatMap(({ route }) => {
+    const policy = policies[route];
+    if (policy === undefined) return [];
+    const successor = successorOf?.(route);
+    const replaced = successor === undefined ? {} : { successor: pathText(successor) };
+    return [{ path: pathText(route), ...replaced, methods: [], policy }];
+  });
+  const name = client.replace(/^(?:app|id|site) /, "");
+  const host = publicUrl === undefined ? "" : ` of ${new URL(publicUrl).host}`;
+  const origin = `<p>${prose(`Made at ${formatInstant(now)} by the operator${host}.`)}</p>`;
+  const [first] = endpoints;
+  if (usage === undefined || first === undefined) {
+    const text = `<p>${prose(`No call was recorded since ${from}.`)}</p>`;
+    return reportPage(`${name} called no deprecated paths${host}`, "", `${origin}\n${text}`);
+  }
+  const notice = noticeAt(first.policy, endpoints, { now });
+  const announced = judgedRoutes(sessions).map(pathText);
+  const gone = endpoints.flatMap(({ path }) => announced.includes(path) ? [] : [path]);
+  const isRemoved = notice.endpoints
+    .map(({ phase, path }) => phase === "removed" || gone.includes(path));
+  const future = isRemoved.includes(true) ? "were or will be" : "will be";
+  const { documentation } = first.policy;
+  const hasPage = documentation !== undefined && URL.canParse(documentation, publicUrl);
+  const page = hasPage ? new URL(documentation, publicUrl).href : undefined;
+  const change = changes(notice);
+  const pictures = called.map((each) =>
+    `<h3>${code(pathText(each.route))}</h3>\n${picture(each, policies[each.route])}`
+  );
+  return reportPage(
+    `${name}: deprecated paths${host}`,
+    PICTURE_STYLE,
+    `${origin}
+${change && `<h2>What to change</h2>\n${change}`}
+<h2>By when</h2>
+${dates(notice, { now, gone })}
+${page ? `<p>Read the notice at <a href="${escape(page)}">${escape(page)}</a>.</p>` : ""}
+${contactText(contact)}
+<h2>Calls by ${escape(name)}</h2>
+${renderCalls(usage, report)}
+${list(called.map(({ route }) => announcementText(route, report, sessions)))}
+${renderReleases(usage, report)}
+${pictures.join("\n")}`,
+    `${name} still calls paths${host} that ${isRemoved.includes(false) ? future : "were"} removed`,
+  );
+}
+
+/** Renders the number of calls, and the number in each brownout. */
+function renderCalls({ calls, last, brownouts }: ClientUsage, report: UsageReport): string {
+  const total = `${plural(calls, "call")} since ${report.from}, the last recorded at ` +
+    `${formatInstant(last)}. ${RULES[0]} ${sinceText(report)}`;
+  const inBrownouts = brownouts.map(({ start, calls }) =>
+    `${plural(calls, "call")} in the brownout of ${formatInstant(Date.parse(start))}`
+  );
+  return `<p>${prose(total)}</p>\n${list(inBrownouts)}`;
+}
+
+/** Says since when a route's responses have announced its retirement, by the policies on record. */
+function announcementText(
+  route: string,
+  report: UsageReport,
+  sessions: readonly Session[],
+): string {
+  const announcing = sessions.filter(({ policies }) => Object.hasOwn(policies, route));
+  const since = Math.min(...announcing.map(({ began }) => began));
+  const undated = announcing.filter(({ policies }) => policies[route]?.sunsetAt === undefined);
+  const dated = Math.max(since, ...undated.map(({ reported }) => reported));
+  const hasDate = report.policies[route]?.sunsetAt !== undefined;
+  // Without documentation, only a response with a successor has a Link.
+  const hasLink = announcing.every(({ policies }) => policies[route]?.documentation !== undefined);
+  const fields = ["`Deprecation`"];
+  if (hasDate && dated === since) fields.push("`Sunset`");
+  if (hasLink) fields.push("`Link`");
+  const later = hasDate && dated > since
+    ? `, and with \`Sunset\` since ${formatInstant(dated)}`
+    : "";
+  return `By the record, every call to ${route} has been answered with ${listOf(fields)} since ` +
+    `${formatInstant(since)}${later}.`;
+}
+
+function renderReleases({ client, calls, releases }: ClientUsage, { from }: UsageReport): string {
+  if (releases.length === 0) return "";
+  const unnamed = calls - releases.reduce((sum, { calls }) => sum + calls, 0);
+  const [title, one] = client.startsWith("app ") ? ["By release", "release"] : ["By app", "app"];
+  const have = unnamed === 1 ? "has" : "have";
+  const limit = unnamed > 0 ? `; ${plural(unnamed, "call")} ${have} no ${one} on record` : "";
+  const lines = releases.map(({ release, calls, last }) =>
+    `${release}: ${plural(calls, "call")}, the last recorded at ${formatInstant(last)}`
+  );
+  return `<h3>${title}</h3>
+${list(lines)}
+<p>${prose(`No other ${one} is on record since ${from}${limit}.`)}
+Name and release are what a client says in <code>User-Agent</code>.</p>`;
+}

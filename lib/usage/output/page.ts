@@ -1,0 +1,93 @@
+/** The retirement report for the operator, as a self-contained page. */
+
+import { escape, pathText } from "../../pages/html.ts";
+import type { RouteUsage, UsageReport } from "../verdict/report.ts";
+import type { ClientUsage } from "../verdict/sums.ts";
+import { details, list, picture, prose, reportPage } from "./page_html.ts";
+import { PAGE_STYLE } from "./page_style.ts";
+import { routeLines } from "./route_sentences.ts";
+import {
+  basisLines,
+  columnsOf,
+  doubtLines,
+  hasManyRoutes,
+  madeText,
+  MAX_LISTED,
+  periodText,
+  plural,
+  requestsText,
+  RULES,
+  sinceText,
+  sunsetText,
+  titleText,
+  verdictText,
+} from "./sentences.ts";
+
+/** The style's class for the colour of each verdict. */
+const COLOURS = { clear: "announced", called: "brownout", unknown: "deprecated" };
+
+export function usagePage(report: UsageReport): string {
+  const { routes, verdict: { verdict } } = report;
+  return reportPage(
+    titleText(report),
+    PAGE_STYLE,
+    `<p>${prose(`${periodText(report)}. ${madeText(report)}`)}</p>
+<section class="banner ${COLOURS[verdict]}" aria-label="Verdict">
+<p><strong>${prose(verdictText(report))}</strong></p>
+${list([...doubtLines(report), ...basisLines(report)])}
+</section>
+${verdictSection(report)}
+${clientSection(report)}
+${routes.map((route) => routeSection(route, report)).join("\n")}
+<section>
+<h2>What is counted</h2>
+${list([...RULES, sinceText(report)])}
+</section>`,
+  );
+}
+
+function verdictSection(report: UsageReport): string {
+  const lines = routeLines(report);
+  if (lines.length === 0) return "";
+  return `<section>
+<h2>The verdict on each route</h2>
+${list(lines)}
+</section>`;
+}
+
+function clientSection({ clients }: UsageReport): string {
+  const more = clients.slice(MAX_LISTED);
+  return `<section>
+<h2>Who calls</h2>
+${clients.length === 0 ? "<p>No clients called.</p>" : clientTable(clients.slice(0, MAX_LISTED))}
+${more.length === 0 ? "" : details(plural(more.length, "more client"), clientTable(more))}
+</section>`;
+}
+
+function clientTable(clients: readonly ClientUsage[], columns = columnsOf(clients)): string {
+  const titles = columns.map(([title]) => `<th scope="col">${title}</th>`);
+  const rows = clients.map((usage) => {
+    const cells = columns.slice(1).map(([title, cellOf]) =>
+      `<td data-label="${title}">${prose(cellOf(usage))}</td>`
+    );
+    return `<tr><th scope="row"><span>${escape(usage.client)}</span></th>${cells.join("")}</tr>`;
+  });
+  return `<table><thead><tr>${titles.join("")}</tr></thead>
+<tbody>${rows.join("\n")}</tbody></table>`;
+}
+
+/** The titles of the columns for the clients of one route. */
+const OF_ROUTE = ["Client", "Calls", "First call", "Last recorded on"];
+
+function routeSection(usage: RouteUsage, report: UsageReport): string {
+  const { policies, routes } = report;
+  const { route, calls, clients } = usage;
+  const columns = columnsOf(clients).filter(([title]) => OF_ROUTE.includes(title));
+  const callers = details(plural(clients.length, "client"), clientTable(clients, columns));
+  return `<section>
+<h2><code>${escape(pathText(route))}</code></h2>
+<p>${requestsText(usage)}. ${prose(sunsetText(policies[route]))}</p>
+${calls === 0 ? "" : picture(usage, policies[route], hasManyRoutes(report))}
+${routes.length === 1 || clients.length === 0 ? "" : callers}
+</section>`;
+}

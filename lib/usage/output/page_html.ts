@@ -1,0 +1,102 @@
+/** HTML fragments of the reports. */
+
+import { dateText, escape, htmlPage, pathText, time } from "../../pages/html.ts";
+import type { Policy } from "../../lifecycle/policy.ts";
+import type { RouteUsage } from "../verdict/report.ts";
+import { INCOMPLETE, notesOf, plural } from "./sentences.ts";
+
+/**
+ * Renders a page without a script. It loads nothing.
+ *
+ * @param headline If it is another than the title, which browsers cut off.
+ */
+export function reportPage(title: string, style: string, main: string, headline = title): string {
+  return htmlPage(
+    title,
+    `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<style>${style}</style>`,
+    `<h1>${escape(headline)}</h1>\n${main}`,
+  );
+}
+
+/** Matches a date of ISO 8601 in a sentence, but not within a name. */
+const DATE = /(?<![\w.-])\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?(?!\.?[\w-])/g;
+
+/** Renders a sentence, with dates, paths and code formatted for people. */
+export function prose(text: string): string {
+  // Between backticks is code, such as a command, in which a date has another form.
+  return escape(text).split("`").map((part, index) =>
+    index % 2 === 1
+      ? `<code>${pathText(part)}</code>`
+      : pathText(part).replaceAll(DATE, (date) => time(date))
+  ).join("");
+}
+
+export function list(lines: readonly string[]): string {
+  if (lines.length === 0) return "";
+  return `<ul>\n${lines.map((line) => `<li>${prose(line)}</li>`).join("\n")}\n</ul>`;
+}
+
+export function details(summary: string, html: string): string {
+  return `<details><summary>${summary}</summary>\n${html}\n</details>`;
+}
+
+/** The position of the axis, in percent from the top. */
+const AXIS_Y = 85;
+
+/** The position of each mark below the axis, by the first word of its note. */
+const MARK_Y: Readonly<Record<string, number>> = { brownout: 89, incomplete: 95 };
+
+/**
+ * Draws a bar for each day, with marks below it for its notes, and lists the same in numbers.
+ *
+ * @param isShort Whether to show nothing for days without calls.
+ */
+export function picture(
+  { days }: RouteUsage,
+  policy: Policy | undefined,
+  isShort = false,
+): string {
+  const most = Math.max(...days.map(({ calls }) => calls));
+  const width = Math.min(.8, days.length / 33); // at most 3 percent of the picture
+  const numbers: string[] = [];
+  const kinds = new Set<string>(); // the kinds of marks
+  const bars = days.map((usage, x) => {
+    const { day, calls, byPhase } = usage;
+    if (isShort && calls === 0) return "";
+    const notes = notesOf(usage, policy);
+    const note = notes.length === 0 ? "" : ` (${notes.join("; ")})`;
+    const text = `${day}: ${plural(calls, "call")}${note}`;
+    if (calls > 0 || notes.length > 0) numbers.push(text);
+    const left = x + (1 - width) / 2;
+    const rect = (kind: string, y: number, height: number) =>
+      `<rect class="${kind}" x="${left}" y="${y}" width="${width}" height="${height}"/>`;
+    const bar = (kind: string, calls = 0) => {
+      const height = Math.max(Math.round(calls / most * AXIS_Y), 1);
+      return calls === 0 ? "" : rect(kind, AXIS_Y - height, height);
+    };
+    const marks = notes.map((note) => note.split(" ")[0] ?? "").map((kind) => {
+      kinds.add(kind);
+      return rect(kind, MARK_Y[kind] ?? AXIS_Y, 5);
+    });
+    const title = text.replaceAll(DATE, (date) => dateText(date));
+    const shapes = [bar("calls", calls), bar("brownout", byPhase.brownout), ...marks];
+    return `<g><title>${escape(title)}</title>${shapes.join("")}</g>`;
+  });
+  const legend = [
+    `<span><i>■</i> calls; busiest day: ${plural(most, "call")}</span>`,
+    kinds.has("brownout") ? `<span><i class="brownout">■</i> brownout</span>` : "",
+    kinds.has("incomplete") ? `<span><i class="incomplete">■</i> ${INCOMPLETE}</span>` : "",
+  ];
+  return `<figure>
+<svg viewBox="0 0 ${days.length} 100" preserveAspectRatio="none" role="img" aria-label="Calls per day">
+${bars.filter((bar) => bar !== "").join("\n")}
+<rect class="axis" y="${AXIS_Y}" width="100%" height="1"/>
+</svg>
+<p class="axis"><span>${time(days[0]?.day ?? "")}</span><span>${
+    time(days.at(-1)?.day ?? "")
+  }</span></p>
+<figcaption>${legend.join("\n").trim()}</figcaption>
+</figure>
+${details("In numbers", list(numbers))}`;
+}

@@ -1,0 +1,168 @@
+/** Counts calls to deprecated routes by client. Counts stay in memory until a flush takes them. */
+
+import { OTHER } from "../../http/user_agent.ts";
+import { formatInstant } from "../../http/timestamp.ts";
+import type { Moment } from "../../lifecycle/policy.ts";
+import { callerOf, ClientNames, PROBE_PREFIX } from "./client_names.ts";
+import { dayOf } from "./day.ts";
+import type { Impact, RoutePolicies, UsageCount } from "./records.ts";
+
+/** Responses that are counted together. */
+export interface ResponseClass {
+  readonly route: string;
+  readonly method: string;
+  /** The route's phase when the request arrived. */
+  readonly moment: Moment;
+  readonly status: number;
+  /** Whether the removal breaks these calls. */
+  readonly impact: Impact;
+}
+
+/** Counts the responses of one class, by client. */
+export interface Counter {
+  /**
+   * Counts one response.
+   *
+   * @param fields The fields of the request. They identify the client.
+   * @param id The client's id, if it has one. Default: the value of the operator's field.
+   */
+  count(fields: Headers, id?: string): void;
+}
+
+type Calls = UsageCount & { calls: number };
+
+/** A counter with its counts, by client and then by release. */
+interface ClientCounter extends Counter {
+  readonly common: Omit<UsageCount, "client" | "release" | "calls">;
+  readonly counts: Map<string, Map<string, Calls>>;
+}
+
+/**
+ * The methods that are counted under their own names (RFC 9110 §9.3, RFC 5789). Clients can invent
+ * others.
+ */
+const COUNTED_METHODS = new Set([
+  "GET",
+  "HEAD",
+  "POST",
+  "PUT",
+  "DELETE",
+  "CONNECT",
+  "OPTIONS",
+  "TRACE",
+  "PATCH",
+]);
+
+/** What a meter tells its owner, and learns from it. */
+export interface MeterOptions {
+  /** Called at the first call of a client to a route on a day. */
+  readonly onFirstCall?: () => void;
+  /** Returns the time by which such days begin, in milliseconds since the epoch. */
+  readonly clock?: () => number;
+}
+
+export class UsageMeter {
+  /** The fault of the record of calls, for the health check; `undefined` if there is none. */
+  fault: string | undefined;
+  /** Few, because unknown methods count as one, and statuses by class. */
+  readonly #counters = new Map<string, ClientCounter>();
+  readonly #names = new ClientNames();
+  readonly #policies: RoutePolicies;
+  readonly #field: string | undefined;
+  readonly #clock: () => number;
+  readonly #onFirstCall: () => void;
+  /** The clients that have called each route on the day: few, because new names are limited. */
+  readonly #callers = new Set<string>();
+  #day = "";
+
+  /**
+   * @param policies The policies of the routes. Calls in different brownouts are counted
+   *   separately.
+   * @param field The name of the request field that identifies clients to the operator, if any.
+   */
+  constructor(
+    policies: RoutePolicies,
+    field?: string,
+    { onFirstCall = () => {}, clock = Date.now }: MeterOptions = {},
+  ) {
+    this.#policies = policies;
+    this.#field = field;
+    this.#onFirstCall = onFirstCall;
+    this.#clock = clock;
+  }
+
+  /** Returns the counter for a class of responses. It remains valid, so callers may retain it. */
+  counterOf(responses: ResponseClass): Counter {
+    const { route, impact, moment: { phase, until } } = responses;
+    const method = COUNTED_METHODS.has(responses.method) ? responses.method : OTHER;
+    const status = `${Math.floor(responses.status / 100)}xx`;
+    const key = `${route} ${method} ${phase} ${until} ${status} ${impact}`;
+    let counter = this.#counters.get(key);
+    if (counter === undefined) {
+      const brownout = phase === "brownout"
+        ? this.#policies[route]?.brownouts.find(({ end }) => end === until)
+        : undefined;
+      const start = brownout === undefined ? "" : formatInstant(brownout.start);
+      const made: ClientCounter = {
+        common: { route, method, phase, brownout: start, status, impact },
+        counts: new Map(),
+        count: (fields, id) => this.#count(made, fields, id ?? this.#idIn(fields)),
+      };
+      this.#counters.set(key, counter = made);
+    }
+    return counter;
+  }
+
+  /** Returns the value of the operator's field. */
+  #idIn(fields: Headers): string | undefined {
+    return this.#field === undefined ? undefined : fields.get(this.#field) ?? undefined;
+  }
+
+  #count({ common, counts }: ClientCounter, fields: Headers, id: string | undefined): void {
+    const caller = callerOf(fields, id);
+    const isProbe = caller.name.startsWith(PROBE_PREFIX);
+    const impact = isProbe ? "none" : common.impact; // a probe is no call
+    const client = isProbe ? this.#names.probeFor(caller.name) : this.#names.nameFor(caller.name);
+    const hasRelease = client === caller.name && impact === "breaking";
+    const release = hasRelease ? this.#names.releaseFor(client, caller.release) : "";
+    const releases = counts.get(client) ?? new Map<string, Calls>();
+    const count = releases.get(release);
+    if (count === undefined) {
+      releases.set(release, { ...common, impact, client, release, calls: 1 });
+      counts.set(client, releases);
+      if (impact === "breaking") this.#noteCaller(client, common.route);
+    } else {
+      count.calls++;
+    }
+  }
+
+  #noteCaller(client: string, route: string): void {
+    const day = dayOf(this.#clock());
+    if (day !== this.#day) this.#callers.clear();
+    this.#day = day;
+    const caller = `${client}\n${route}`;
+    if (this.#callers.has(caller)) return;
+    this.#callers.add(caller);
+    this.#onFirstCall();
+  }
+
+  /** Marks the name of a client as known, so that its calls keep their own rows. */
+  know(client: string): void {
+    this.#names.know(client);
+  }
+
+  /**
+   * Returns the counts since the last call of this method, and resets them. Several counts can have
+   * the same key.
+   *
+   * @param now Milliseconds since the epoch. The limits on new names are reset when the day
+   *   changes.
+   */
+  take(now: number): UsageCount[] {
+    this.#names.beginDay(dayOf(now));
+    const counters = [...this.#counters.values()];
+    const clients = counters.flatMap(({ counts }) => [...counts.values()]);
+    for (const { counts } of counters) counts.clear();
+    return clients.flatMap((releases) => [...releases.values()]);
+  }
+}

@@ -1,0 +1,415 @@
+/**
+ * Flushes counts to the ledger every few seconds. The process's session in the ledger shows since
+ * when the counts are complete.
+ */
+
+import { SerialQueue } from "../../async/serial_queue.ts";
+import { yieldToRequests } from "../../async/yield.ts";
+import { formatInstant } from "../../http/timestamp.ts";
+import { momentAt } from "../../lifecycle/policy.ts";
+import { FaultLog, type Log } from "../../log/log.ts";
+import { StorageError } from "../../errors/storage_error.ts";
+import { DAY_MS, dayOf } from "./day.ts";
+import type { BeginOptions, Ledger } from "./ledger.ts";
+import { sessionFacts } from "./session_name.ts";
+import {
+  type FlushPart,
+  keyOf,
+  type LedgerTime,
+  MAX_PART_ROWS,
+  MINUTE_MS,
+  type ProcessIdentity,
+  requireRouteNames,
+  type RoutePolicies,
+  type Session,
+  type UsageCount,
+} from "./records.ts";
+import { UsageMeter } from "./meter.ts";
+
+/** Milliseconds between two flushes. A crash can lose calls of this time, but hardly a client. */
+export const FLUSH_INTERVAL_MS = 5_000;
+
+/** The shortest time, in milliseconds, between two flushes for clients that call first. */
+const FIRST_CALL_INTERVAL_MS = 100;
+
+/** The number of attempts at the last flush. */
+const STOP_TRIES = 6;
+
+/** Milliseconds between two of these attempts. */
+const STOP_DELAY_MS = 200;
+
+/** Days before a start whose clients are known from the start. */
+const KNOWN_DAYS = 7;
+
+export interface RecorderOptions {
+  /** The ledger, or what opens it, and is called again if it rejects. */
+  readonly ledger: Ledger | (() => Promise<Ledger>);
+  /** The policies of the routes that are counted. */
+  readonly policies: RoutePolicies;
+  readonly process: ProcessIdentity;
+  /**
+   * Whether the process may serve before it is registered. Then a ledger that fails at the start
+   * does not stop it, and every flush tries again to register.
+   */
+  readonly mayStartUnregistered?: boolean | undefined;
+  /** The URL at which clients reach the application, if it is known. */
+  readonly publicUrl?: string | undefined;
+  /** The URL at which owners of clients reach the operator, if there is one. */
+  readonly contact?: string | undefined;
+  /** The number of whole days that the ledger retains. */
+  readonly retainDays: number;
+  /** The name of the request field that identifies clients to the operator, if any. */
+  readonly clientField?: string | undefined;
+  /** Metrics of the counts, for alerts. */
+  readonly metrics?: {
+    add(counts: readonly UsageCount[]): void;
+    /** Says whether calls are being recorded. */
+    setRecording(isRecording: boolean): void;
+  } | undefined;
+  /** Returns the time in milliseconds since the epoch. */
+  readonly clock: () => number;
+  /**
+   * Returns the milliseconds that the process has lived through, from any origin. This clock stands
+   * still while the machine sleeps, and nobody can set it.
+   */
+  readonly lifetime?: () => number;
+  readonly log: Log;
+}
+
+export class Recorder {
+  readonly meter: UsageMeter;
+  readonly #options: RecorderOptions;
+  #ledger: Ledger | undefined;
+  readonly #lifetime: () => number;
+  readonly #faults: FaultLog;
+  readonly #queue = new SerialQueue(); // one flush at a time
+  /** The flush that waits for the one under way. */
+  #waiting: Promise<void> | undefined;
+  /** The timer of the next flush for clients that call first, and when one may come. */
+  #hastened: ReturnType<typeof setTimeout> | undefined;
+  #mayHasten = 0;
+  /** Whether the next flush is the last one. */
+  #isStopping = false;
+  /** The session as this process last knew it to be in the ledger. */
+  #session: Session;
+  /** The session to begin, until it is known to be registered. */
+  #next: Session | undefined;
+  /** The last reading of the ledger's time, and the process's lifetime at that reading. */
+  #reading: { readonly now: number; readonly lifetime: number } | undefined;
+  /** Whether the process did not live through all the time since the session's last report. */
+  #hasLapsed = false;
+  /** The part of a flush that was sent, until its outcome is known. */
+  #sent: FlushPart | undefined;
+  /** Counts that are yet to be sent, by key. */
+  readonly #backlog = new Map<string, UsageCount>();
+  #firstDay = "";
+  #lastTick: number;
+  #stopTimer = () => {};
+
+  constructor(options: RecorderOptions) {
+    const { policies, clientField, log, clock, lifetime = () => performance.now() } = options;
+    requireRouteNames(policies);
+    this.meter = new UsageMeter(policies, clientField, {
+      onFirstCall: () => this.#hasten(),
+      clock: () => this.#estimateTime(),
+    });
+    this.#options = options;
+    this.#lifetime = lifetime;
+    this.#session = this.#next = newSession(options, 0);
+    this.#faults = new FaultLog(log);
+    this.#lastTick = clock();
+  }
+
+  /** Whether the process is registered. */
+  get isRegistered(): boolean {
+    return this.#reading !== undefined;
+  }
+
+  /** The id of the process's session. It changes if the session ends while the process runs. */
+  get session(): string {
+    return this.#session.id;
+  }
+
+  /**
+   * Registers the process in the ledger, and starts flushing. The timer does not keep the process
+   * running.
+   *
+   * @throws {StorageError} If the process cannot be registered, and may not start unregistered: its
+   *   calls would not be counted.
+   */
+  async start(): Promise<void> {
+    try {
+      await this.#register();
+    } catch (error) {
+      const isExpected = error instanceof StorageError;
+      if (!isExpected || this.#options.mayStartUnregistered !== true) throw error;
+      this.#reportFault(error);
+    }
+    const timer = setInterval(() => this.flush(), FLUSH_INTERVAL_MS);
+    timer.unref();
+    this.#stopTimer = () => clearInterval(timer);
+  }
+
+  /** Opens the ledger, and begins the process's first session. */
+  async #register(): Promise<void> {
+    const { ledger } = this.#options;
+    const opened = typeof ledger === "function" ? await ledger() : ledger;
+    this.#ledger = opened;
+    const { now } = await opened.time();
+    for await (const { client } of opened.usage(dayOf(now - KNOWN_DAYS * DAY_MS))) {
+      this.meter.know(client);
+    }
+    await this.#begin();
+  }
+
+  /** The ledger of a process that is registered. */
+  get #opened(): Ledger {
+    return this.#ledger as Ledger;
+  }
+
+  /** Flushes the counts so far. Never rejects: faults are logged, and the next flush retries. */
+  flush(): Promise<void> {
+    this.#logPhases();
+    // One that waits takes all counts up to its turn, so that no second one need wait.
+    return this.#waiting ??= this.#queue.run(() => {
+      this.#waiting = undefined;
+      return this.#attempt(this.#isStopping);
+    });
+  }
+
+  /** Flushes the last counts, and ends the session. Call it after the last response. */
+  async stop(): Promise<void> {
+    this.#stopTimer();
+    clearTimeout(this.#hastened);
+    this.#isStopping = true;
+    this.#takeCounts();
+    for (let tries = 0; tries < STOP_TRIES; tries++) {
+      await this.flush();
+      if (this.#session.ended !== undefined) return;
+      await new Promise((resolve) => setTimeout(resolve, STOP_DELAY_MS));
+    }
+  }
+
+  /** Returns the number of calls that were taken from the meter, but may not be in the ledger. */
+  unrecorded(): number {
+    const counts = [...this.#sent?.counts ?? [], ...this.#backlog.values()];
+    return counts.reduce((sum, { calls }) => sum + calls, 0);
+  }
+
+  /** Flushes at once, for a client that calls first, but not more often than ten times a second. */
+  #hasten(): void {
+    if (this.#isStopping || this.#hastened !== undefined) return;
+    this.#hastened = setTimeout(() => {
+      this.#hastened = undefined;
+      this.#mayHasten = performance.now() + FIRST_CALL_INTERVAL_MS;
+      this.flush();
+    }, Math.max(0, Math.ceil(this.#mayHasten - performance.now())));
+    this.#hastened.unref();
+  }
+
+  /** Returns the ledger's time, as far as it is known between two readings. */
+  #estimateTime(): number {
+    if (this.#reading === undefined) return this.#options.clock();
+    return this.#reading.now + this.#lifetime() - this.#reading.lifetime;
+  }
+
+  /** Logs each route whose phase has changed since the last tick. */
+  #logPhases(): void {
+    const { policies, clock, log } = this.#options;
+    const tick = clock();
+    for (const [route, policy] of Object.entries(policies)) {
+      const { phase, until } = momentAt(policy, tick);
+      if (phase === momentAt(policy, this.#lastTick).phase) continue;
+      const next = until < Infinity ? { until: formatInstant(until) } : {};
+      log({ event: "phase", route, phase, ...next });
+    }
+    this.#lastTick = tick;
+  }
+
+  async #attempt(isLast: boolean): Promise<void> {
+    let isRecording = true;
+    try {
+      if (!this.isRegistered) await this.#registerLate();
+      this.meter.fault = await this.#write(isLast);
+    } catch (cause) {
+      isRecording = false;
+      this.#reportFault(cause);
+    }
+    this.#options.metrics?.setRecording(isRecording);
+  }
+
+  /** Registers the process while it serves. */
+  async #registerLate(): Promise<void> {
+    await this.#register().finally(() => this.#takeCounts());
+    const { process, log } = this.#options;
+    log({ event: "session", ...sessionFacts(this.session, process) });
+  }
+
+  #reportFault(cause: unknown): void {
+    this.#faults.report(cause, { session: this.session, unrecorded: this.unrecorded() });
+    const reason = this.isRegistered ? "the ledger fails" : "the process is not registered yet";
+    this.meter.fault = `no record of calls: ${reason} (see the log)`;
+  }
+
+  #takeCounts(): void {
+    const counts = this.meter.take(this.#options.clock());
+    this.#options.metrics?.add(counts);
+    this.#keep(counts);
+  }
+
+  /** Adds counts to the backlog. */
+  #keep(counts: readonly UsageCount[]): void {
+    for (const count of counts) {
+      const key = keyOf(count);
+      const calls = (this.#backlog.get(key)?.calls ?? 0) + count.calls;
+      this.#backlog.set(key, { ...count, calls });
+    }
+  }
+
+  /** Writes all counts to the ledger. Returns the fault for the health check, if any. */
+  async #write(isLast: boolean): Promise<string | undefined> {
+    // The report vouches for every call answered before it, so its time is read before the counts
+    // are taken. No call may be dated before it was answered, so calls are dated with a time that
+    // is read after the counts are taken. The machine's clock is read first, so that by each clock,
+    // no less time has passed since the report than since the calls that it vouches for.
+    const clock = this.#options.clock();
+    const { now: reported } = await this.#readTime().finally(() => this.#takeCounts());
+    const time = await this.#readTime();
+    const clockFault = this.#clockFault(time); // at once, because sending can take long
+    if (this.#sent !== undefined) await this.#send(this.#sent);
+
+    // Counts are recorded before a session lapses, but do not extend it.
+    while (this.#session.ended === undefined) {
+      const counts = [...this.#backlog.values()].slice(0, MAX_PART_ROWS);
+      const isWhole = counts.length === this.#backlog.size;
+      if (this.#hasLapsed && counts.length === 0) {
+        await this.#begin({ lapsed: this.#session });
+        continue;
+      }
+      const isReport = isWhole && !this.#hasLapsed;
+      for (const count of counts) this.#backlog.delete(keyOf(count));
+      const report = isReport ? { reported, clock, isStopped: isLast } : {};
+      const isRecorded = await this.#send({ counts, at: time.now, ...report });
+      if (isRecorded && isReport) break;
+      await yieldToRequests();
+    }
+    if (!isLast) await this.#forget(time.now);
+    return clockFault;
+  }
+
+  /**
+   * Sends a part. If it was not recorded, puts its counts back, and begins another session.
+   *
+   * @returns Whether the part was recorded.
+   */
+  async #send(part: FlushPart): Promise<boolean> {
+    const ledger = this.#opened;
+    const session = this.#session;
+    const isRepeated = this.#sent === part;
+    this.#sent = part;
+    if (!await ledger.add(part, session)) {
+      // Only the sequence number says whether an earlier attempt was committed.
+      const found = await ledger.session(session.id);
+      if (!isRepeated || found?.sequence !== session.sequence + 1) {
+        this.#sent = undefined;
+        this.#keep(part.counts);
+        await this.#beginAgain(found);
+        return false;
+      }
+    }
+    this.#sent = undefined;
+    this.#session = {
+      ...session,
+      sequence: session.sequence + 1,
+      reported: Math.max(part.reported ?? 0, session.reported),
+      ended: part.isStopped ? "stopped" : undefined,
+    };
+    return true;
+  }
+
+  /** Begins another session, because the ledger has the process's session in another state. */
+  async #beginAgain(found: Session | undefined): Promise<void> {
+    const left = this.#session;
+    if (found?.sequence !== left.sequence) {
+      await this.#begin({ lost: left }, LOST);
+    } else if (found.ended === undefined) { // a restart of the record set its last report back
+      await this.#begin({ lapsed: left });
+    } else {
+      await this.#begin({}, found.ended === "gone" ? GONE : undefined);
+    }
+  }
+
+  /**
+   * Begins a session. Logs it, unless it is the process's first: that one is for the caller to log.
+   *
+   * @param warning Why another session was necessary, if the operator should know.
+   */
+  async #begin(options: BeginOptions = {}, warning?: string): Promise<void> {
+    const { process, clock, log } = this.#options;
+    const ledger = this.#opened;
+    const isFirst = this.#reading === undefined;
+    // A session that continues an earlier one vouches for what the process counted before, too.
+    const next = this.#next ?? newSession(this.#options, 1);
+    this.#next = { ...next, clock: clock() };
+    const began = await ledger.begin(this.#next, options);
+    if (began === undefined) return await this.#beginAgain(await ledger.session(this.session));
+    this.#session = { ...this.#next, reported: began };
+    this.#next = undefined;
+    this.#reading = { now: began, lifetime: this.#lifetime() };
+    this.#hasLapsed = false;
+    if (isFirst) return;
+    const facts = sessionFacts(this.session, process);
+    log(
+      warning ? { event: "warning", ...facts, message: warning } : { event: "session", ...facts },
+    );
+  }
+
+  /**
+   * Reads the ledger's time. If it has advanced by a minute or more beyond the process's lifetime,
+   * the machine slept or a clock jumped.
+   */
+  async #readTime(): Promise<LedgerTime> {
+    const before = this.#lifetime();
+    const time = await this.#opened.time();
+    const last = this.#reading;
+    if (last !== undefined && time.now - last.now - (before - last.lifetime) >= MINUTE_MS) {
+      this.#hasLapsed = true;
+    }
+    this.#reading = { now: time.now, lifetime: this.#lifetime() };
+    return time;
+  }
+
+  /** Logs and returns a fault if this machine's clock differs from the database's. */
+  #clockFault({ clock }: LedgerTime): string | undefined {
+    const now = this.#options.clock();
+    if (Math.abs(now - clock) < MINUTE_MS) return undefined;
+    const here = new Date(now).toISOString();
+    const inDatabase = new Date(clock).toISOString();
+    const fault =
+      `it is ${here} here, but ${inDatabase} in the database: correct the clock that is wrong. ` +
+      "Phases begin and end by the clock here; calls are recorded by the database's";
+    this.#faults.report(fault, { session: this.session });
+    return "the clock here is not the database's (see the log)";
+  }
+
+  /** Deletes the days that are no longer retained, once a day. */
+  async #forget(now: number): Promise<void> {
+    const { retainDays } = this.#options;
+    const firstDay = dayOf(now - retainDays * DAY_MS);
+    if (firstDay === this.#firstDay) return;
+    if (await this.#opened.forget(firstDay, now)) this.#firstDay = firstDay;
+  }
+}
+
+function newSession(options: RecorderOptions, sequence: number): Session {
+  const { policies, process, mayStartUnregistered, publicUrl, contact } = options;
+  const id = crypto.randomUUID();
+  const facts = { policies, process, mayStartUnregistered, publicUrl, contact };
+  return { id, ...facts, began: 0, reported: 0, clock: 0, sequence };
+}
+
+const LOST = "The ledger does not have this process's last report, as if it had been " +
+  "restored or replaced. The record of calls starts again now, with this new session";
+
+const GONE = "This process's session was ended, as by --gone, although the process is running. " +
+  "It continues with this new session";

@@ -1,0 +1,167 @@
+/** The records of a ledger: calls to deprecated routes, and the processes that counted them. */
+
+import { isPrintable, quoted } from "../../input/printable.ts";
+import type { Phase, Policy } from "../../lifecycle/policy.ts";
+
+/**
+ * The effect of a route's removal on a call: "breaking" if the call is served now, or would be
+ * outside a brownout; "none" otherwise, e.g. for a malformed token.
+ */
+export type Impact = typeof IMPACTS[number];
+
+/** Every {@linkcode Impact}. */
+export const IMPACTS = ["breaking", "none"] as const;
+
+/** Calls that are counted together. */
+export interface UsageCount {
+  readonly route: string;
+  readonly method: string;
+  readonly phase: Phase;
+  /** The start of the brownout, e.g. `2027-06-10T09:00:00Z`; empty in any other phase. */
+  readonly brownout: string;
+  /** The class of the status, e.g. `2xx`. */
+  readonly status: string;
+  readonly impact: Impact;
+  /** The name of the client, e.g. `app Overcast`. */
+  readonly client: string;
+  /** The release of an app, e.g. `3.0.1`; for other clients, the app, e.g. `okhttp`; or empty. */
+  readonly release: string;
+  readonly calls: number;
+}
+
+/** Calls on record, by the day on which they were recorded. */
+export interface UsageRow extends UsageCount {
+  /** UTC, e.g. `2027-01-31`. */
+  readonly day: string;
+  /** When the last call was recorded, in milliseconds since the epoch. */
+  readonly last: number;
+}
+
+const COUNT_KEY = [
+  "route",
+  "method",
+  "phase",
+  "brownout",
+  "status",
+  "impact",
+  "client",
+  "release",
+] as const;
+
+/** The columns that distinguish rows. */
+export const USAGE_KEY = ["day", ...COUNT_KEY] as const;
+
+/** Returns the key of counts, as a text to sort by. */
+export function keyOf(count: UsageCount): string {
+  return COUNT_KEY.map((column) => count[column]).join("\0");
+}
+
+/** The policy of each deprecated route, by the route's path. */
+export type RoutePolicies = Readonly<Record<string, Policy>>;
+
+/**
+ * Checks that every route has a name that can be recorded, read back and printed as it is.
+ *
+ * @throws {TypeError} If a name has control characters, lone surrogates or the like.
+ */
+export function requireRouteNames(policies: RoutePolicies): void {
+  const wrong = Object.keys(policies).find((route) => !isPrintable(route));
+  if (wrong === undefined) return;
+  throw new TypeError(
+    `routes: ${quoted(wrong)} has characters that cannot be printed, ` +
+      "expected names in well-formed Unicode without control characters",
+  );
+}
+
+/** The ways in which a session ends: see {@linkcode Session}. */
+export const ENDS = ["stopped", "gone", "lapsed"] as const;
+
+/** A process, as people and supervisors know it. */
+export interface ProcessIdentity {
+  /** The host name of the machine; `undefined` if the process may not read it. */
+  readonly machine: string | undefined;
+  readonly pid: number;
+  /** When the process started, by the machine's clock, in milliseconds since the epoch. */
+  readonly started: number;
+}
+
+/**
+ * The registration of one process. Times are in milliseconds since the epoch, by the ledger's time
+ * unless noted otherwise.
+ */
+export interface Session {
+  readonly id: string;
+  readonly process: ProcessIdentity;
+  /** The policies that the process announces. It counts calls to these routes only. */
+  readonly policies: RoutePolicies;
+  /** Whether the process may serve before it is registered, and so end without being on record. */
+  readonly mayStartUnregistered?: boolean | undefined;
+  /** The URL at which clients reach the application, if it is known. */
+  readonly publicUrl?: string | undefined;
+  /** The URL at which owners of clients reach the operator, if there is one. */
+  readonly contact?: string | undefined;
+  readonly began: number;
+  /** When the session last reported: every call that the process answered before is on record. */
+  readonly reported: number;
+  /**
+   * The clock of the process's machine just before that report. If the operator has started the
+   * record again since, the clock of the operator's machine at that time.
+   */
+  readonly clock: number;
+  /** When the operator started the record again, if the session has not reported since. */
+  readonly restarted?: number | undefined;
+  /**
+   * The number of transactions that have extended the session, and one more if it continues an
+   * earlier session of its process.
+   */
+  readonly sequence: number;
+  /**
+   * How the session ended, if it did: the process stopped, the operator declared it gone, or the
+   * session lapsed, because the process did not live through the time that followed. A session that
+   * ended is never extended again.
+   */
+  readonly ended?: typeof ENDS[number] | undefined;
+  /** When the process had ended, on the operator's word and by a right clock, if it is gone. */
+  readonly endedBy?: number | undefined;
+  /** How far the ledger's time was ahead of the operator's clock at that word, in milliseconds. */
+  readonly lead?: number | undefined;
+}
+
+/**
+ * One transaction of a flush. It also advances the session's sequence number, so it is committed at
+ * most once, however often it is sent.
+ */
+export interface FlushPart {
+  /** Have distinct keys. */
+  readonly counts: readonly UsageCount[];
+  /** When the counts are recorded, in milliseconds since the epoch. */
+  readonly at: number;
+  /** The new time of the session's last report; only the last part of a flush has one. */
+  readonly reported?: number | undefined;
+  /** The clock of the process's machine, read just before that time. */
+  readonly clock?: number | undefined;
+  /** Whether this part ends the session, because the process stops. */
+  readonly isStopped?: boolean;
+}
+
+/** The limit on counts in a part. SQLite blocks the thread while it writes them. */
+export const MAX_PART_ROWS = 100;
+
+/** The times of a ledger, in milliseconds since the epoch. */
+export interface LedgerTime {
+  /** The database's clock. */
+  readonly clock: number;
+  /** The ledger's time: the clock, or the latest report of a session where that is later. */
+  readonly now: number;
+}
+
+/**
+ * The shortest time that counts, in milliseconds: so long without a session is a stop; a clock that
+ * is off by so much is wrong; and a session that has not reported for so long is silent.
+ */
+export const MINUTE_MS = 60_000;
+
+/** How far the database's clock is behind the ledger's time, in milliseconds. */
+export function lagOf({ clock, now }: LedgerTime): number {
+  return now - clock;
+}

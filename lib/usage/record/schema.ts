@@ -1,0 +1,62 @@
+/** The tables of a ledger: see `ledger.ts`. */
+
+import {
+  type Dialect,
+  isCount,
+  isInstant,
+  isOneOf,
+  isPrintable,
+  type Schema,
+} from "../../database/sql/schema.ts";
+import { ENDS, IMPACTS, USAGE_KEY } from "./records.ts";
+
+export const LEDGER: Schema = {
+  name: "ledger",
+  oldColumns: ["id", "schema", "started"],
+  applicationId: 0x6d68_6c65,
+  version: 9,
+  upgrade: "stop the servers, and move it away to start counting afresh",
+  tables: usageTables,
+  columns: ({ integer }) => `started ${integer} CHECK (${isInstant("started")})`,
+};
+
+function usageTables(dialect: Dialect): string {
+  const { text, integer, json, isDay, options } = dialect;
+  // Names have no CHECK, because clients choose them: a name that could not be recorded would keep
+  // all others from being recorded.
+  return `
+    CREATE TABLE media_head_usage (
+      day ${text} CHECK (${isDay("day")}),
+      route ${text} NOT NULL,
+      method ${text} NOT NULL,
+      phase ${text} NOT NULL,
+      brownout ${text} NOT NULL,
+      status ${text} NOT NULL,
+      impact ${text} CHECK (${isOneOf("impact", IMPACTS)}),
+      client ${text} NOT NULL,
+      release ${text} NOT NULL,
+      calls ${integer} NOT NULL CHECK (${isCount("calls", 1)}),
+      last ${integer} NOT NULL CHECK (${isInstant("last")}),
+      PRIMARY KEY (${USAGE_KEY.join(", ")})
+    )${options};
+    CREATE TABLE media_head_session (
+      id ${text} PRIMARY KEY CHECK (${isPrintable(dialect, "id", 64)}),
+      ${json("policies")},
+      may_start_unregistered ${integer} NOT NULL DEFAULT 0
+        CHECK (may_start_unregistered IN (0, 1)),
+      public_url ${text},
+      contact ${text},
+      machine ${text},
+      pid ${integer} NOT NULL,
+      process_started ${integer} NOT NULL CHECK (${isInstant("process_started")}),
+      began ${integer} NOT NULL CHECK (${isInstant("began")}),
+      reported ${integer} NOT NULL CHECK (${isInstant("reported")} AND reported >= began),
+      clock ${integer} NOT NULL CHECK (${isInstant("clock")}),
+      restarted ${integer} CHECK (${isInstant("restarted")}),
+      sequence ${integer} NOT NULL CHECK (${isCount("sequence", 0)}),
+      ended ${text} CHECK (${isOneOf("ended", ENDS)}),
+      ended_by ${integer} CHECK (${isInstant("ended_by")}),
+      lead ${integer} CHECK (${isCount("lead", 0)})
+    )${options};
+  `;
+}

@@ -1,0 +1,141 @@
+/** The sums of a ledger's rows: the calls of each client, and of each route by day. */
+
+import { PROBE_PREFIX } from "../record/client_names.ts";
+import type { Phase } from "../../lifecycle/policy.ts";
+import type { UsageRow } from "../record/records.ts";
+
+/** Calls by phase. */
+export type PhaseCalls = Partial<Record<Phase, number>>;
+
+export interface ClientUsage {
+  readonly client: string;
+  readonly calls: number;
+  /** The first day of the period with a call. */
+  readonly first: string;
+  /** When the last call was recorded, in milliseconds since the epoch. */
+  readonly last: number;
+  readonly routes: readonly string[];
+  readonly phases: Readonly<PhaseCalls>;
+  /** The calls in each brownout, in chronological order. */
+  readonly brownouts: readonly { readonly start: string; readonly calls: number }[];
+  /**
+   * The releases of an app, or the apps of any other client; most calls first. Calls without a
+   * release on record are in none of them.
+   */
+  readonly releases: readonly ReleaseUsage[];
+}
+
+type ReleaseUsage = Pick<UsageRow, "release" | "calls" | "last">;
+
+/** Adds up the rows of the listed routes: by route and day, by client, and by probe. */
+export async function addUp(
+  rows: AsyncIterable<UsageRow>,
+  { listed, period, client }: {
+    readonly listed: readonly string[];
+    /** The days, in order. */
+    readonly period: readonly string[];
+    /** The only client to add up; left out for all. */
+    readonly client: string | undefined;
+  },
+) {
+  const indexes = new Map(period.map((day, index) => [day, index]));
+  const routes = listed.map((route) => {
+    const days = period.map((day) => ({ day, calls: 0, byPhase: {} as PhaseCalls }));
+    return { route, otherRequests: 0, days, clients: new ClientSums() };
+  });
+  const clients = new ClientSums();
+  const probes = new Map<string, number>();
+  for await (const row of rows) {
+    const route = routes.find(({ route }) => route === row.route);
+    if (route === undefined || client !== undefined && row.client !== client) continue;
+    if (row.client.startsWith(PROBE_PREFIX)) {
+      add(probes, row.client, row.calls);
+    } else if (row.impact === "none") {
+      route.otherRequests += row.calls;
+    } else {
+      // A day after today comes from a database's clock that was ahead. It counts as today.
+      const day = route.days[indexes.get(row.day) ?? period.length - 1];
+      if (day !== undefined) {
+        day.calls += row.calls;
+        day.byPhase[row.phase] = (day.byPhase[row.phase] ?? 0) + row.calls;
+      }
+      clients.add(row);
+      route.clients.add(row);
+    }
+  }
+  return {
+    routes: routes.map(({ clients, ...usage }) => ({ ...usage, clients: clients.usages() })),
+    clients: clients.usages(),
+    probes: [...probes].map(([probe, requests]) => ({ probe, requests })),
+  };
+}
+
+/** Adds up the calls of each client. */
+class ClientSums {
+  readonly #sums = new Map<string, ClientSum>();
+
+  add(row: UsageRow): void {
+    const sum = this.#sums.get(row.client) ?? new ClientSum(row);
+    this.#sums.set(row.client, sum);
+    sum.add(row);
+  }
+
+  /** Returns the clients; most calls first. */
+  usages(): ClientUsage[] {
+    return [...this.#sums.values()].map((sum) => sum.usage())
+      .sort((a, b) => b.calls - a.calls || (a.client < b.client ? -1 : 1));
+  }
+}
+
+/** Adds up the calls of one client. */
+class ClientSum {
+  readonly #client: string;
+  readonly #first: string; // rows come by day
+  #calls = 0;
+  #last = -Infinity;
+  readonly #routes = new Set<string>();
+  readonly #phases: PhaseCalls = {};
+  readonly #brownouts = new Map<string, number>();
+  readonly #releases = new Map<string, ReleaseUsage>();
+
+  constructor({ client, day }: UsageRow) {
+    this.#client = client;
+    this.#first = day;
+  }
+
+  add({ route, phase, brownout, calls, last, release }: UsageRow): void {
+    this.#calls += calls;
+    this.#last = Math.max(this.#last, last);
+    this.#routes.add(route);
+    this.#phases[phase] = (this.#phases[phase] ?? 0) + calls;
+    if (brownout !== "") add(this.#brownouts, brownout, calls);
+    if (release === "") return;
+    const before = this.#releases.get(release) ?? { calls: 0, last };
+    this.#releases.set(release, {
+      release,
+      calls: before.calls + calls,
+      last: Math.max(before.last, last),
+    });
+  }
+
+  usage(): ClientUsage {
+    return {
+      client: this.#client,
+      calls: this.#calls,
+      first: this.#first,
+      last: this.#last,
+      routes: [...this.#routes].sort(),
+      phases: this.#phases,
+      brownouts: [...this.#brownouts].sort().map(([start, calls]) => ({ start, calls })),
+      releases: [...this.#releases.values()].sort((a, b) => b.calls - a.calls || b.last - a.last),
+    };
+  }
+}
+
+function add(sums: Map<string, number>, name: string, calls: number): void {
+  sums.set(name, (sums.get(name) ?? 0) + calls);
+}
+
+export function callsIn(usages: readonly { readonly calls: number }[]): number {
+  return usages.reduce((sum, { calls }) => sum + calls, 0);
+}

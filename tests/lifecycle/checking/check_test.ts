@@ -1,0 +1,206 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { definePolicy, type PolicySettings, withLifecycle } from "../../../lib/lifecycle/mod.ts";
+import { stub } from "@std/testing/mock";
+import project from "../../../deno.json" with { type: "json" };
+import { publishFile } from "../../../lib/publishing/publish.ts";
+import { runLifecycle } from "../../../lib/lifecycle/checking/check.ts";
+import { openLocal } from "../../support/local_storage.ts";
+import { Origin } from "../../support/origin.ts";
+import { SAMPLE_MP3 } from "../../support/paths.ts";
+import { needing } from "../../support/permissions.ts";
+import { freePort } from "../../support/ports.ts";
+import { ServerProcess } from "../../support/server.ts";
+
+/** Returns ISO 8601 text of an instant some days and a minute from now. */
+const inDays = (days: number) =>
+  new Date(Date.now() + days * 86_400_000 + 60_000).toISOString().slice(0, 19) + "Z";
+
+/** Returns what the command says of a URL. */
+async function checked(url: string) {
+  const { text, exitStatus } = await runLifecycle(["check", url]);
+  const [first, successor] = text.split("\n");
+  return { first, successor, end: text.split("\n").at(-1), exitStatus };
+}
+
+needing("network")("check finds no fault in what the library sends, in any phase", async () => {
+  const [past, soon, later] = [inDays(-40), inDays(10), inDays(220)] as const;
+  const brownouts = [`${inDays(-1)}/${soon}`];
+  const dates = (sunset: string, retry = "") => `(deprecation ${past}, ${retry}sunset ${sunset})`;
+  const out = `brownout ${dates(later, `retry-after ${soon}, `)}`;
+  const rows: [settings: Partial<PolicySettings>, status: string, state: string][] = [
+    [{ deprecatedAt: soon }, "200", `announced (deprecation ${soon}, sunset ${later})`],
+    [{}, "200", `deprecated ${dates(later)}`],
+    [{ brownouts }, "503", out],
+    [{ brownouts, brownoutStatus: 410 }, "410", out],
+    [{ sunsetAt: past }, "410", `removed ${dates(past)}`],
+    [{ sunsetAt: past, afterSunset: "redirect" }, "308", `removed ${dates(past)}`],
+  ];
+  for (const [settings, status, state] of rows) {
+    const policy = definePolicy({ deprecatedAt: past, sunsetAt: later, ...settings });
+    const handler = () => new Response("old", { headers: { "Cache-Control": "max-age=86400000" } });
+    await using origin = new Origin(withLifecycle(handler, policy, { successor: () => "/v2" }));
+    const [url, target] = ["/v1", "/v2"].map((path) => origin.url(path));
+    assertEquals(await checked(url ?? ""), {
+      first: `${status} ${url}${status === "308" ? ` to ${target}` : ""}: ${state}`,
+      successor: `  successor-version: ${target}`,
+      end: "  no faults",
+      exitStatus: 0,
+    });
+  }
+});
+
+needing("processes")("check finds no fault in this server", async () => {
+  await using subject = await openLocal();
+  const { token } = await publishFile(subject.storage, SAMPLE_MP3);
+  const [past, later] = [inDays(-40), inDays(220)];
+  const settings = { DEPRECATED_AT: past, SUNSET_AT: later };
+  await using server = await ServerProcess.start(settings, subject.folder);
+  const url = `${server.origin}/audio/${token}`;
+  assertEquals(await checked(url), {
+    first: `200 ${url}: deprecated (deprecation ${past}, sunset ${later})`,
+    successor: `  successor-version: ${server.origin}/media/${token}`,
+    end: "  no faults",
+    exitStatus: 0,
+  });
+  const malformed = await runLifecycle(["check", `${server.origin}/audio/x`, "--json"]);
+  const [result] = JSON.parse(malformed.text);
+  assertEquals([result.status, result.faults, malformed.exitStatus], [400, [], 0]);
+  assertEquals(result.deprecatedAt, Date.parse(past));
+});
+
+needing("network")(
+  "check compares a HEAD with its GET, with the fields given, and lists every fault",
+  async () => {
+    let count = 0;
+    await using origin = new Origin(({ method, url, headers }) => {
+      assertEquals(headers.get("user-agent"), "media-head-check");
+      if (headers.get("authorization") !== "Basic a:b") return new Response("", { status: 401 });
+      const isHead = method === "HEAD";
+      const at = new URL(url).pathname;
+      const fields = new Headers({
+        "Deprecation": "@1",
+        "X-Runtime": `${++count}`,
+        "Content-Security-Policy": `script-src 'nonce-${count}'`,
+        "Link": `</a.js>; rel=preload; nonce=${count}`,
+        "Expires": new Date((count + 1_800_000_000) * 1000).toUTCString(),
+        "Retry-After": `${99 - count}`,
+      });
+      if (at === "/fields") {
+        fields.set("ETag", `"${method}"`);
+        fields.set("Cache-Control", `max-age=${isHead ? 0 : 300}`);
+        if (!isHead) fields.set("Link", "<a>; rel=sunset");
+      }
+      if (at === "/terminal") fields.set("Sunset", "\x9b31m");
+      if (at === "/lost" || at === "/lost-on-head" && isHead) fields.delete("Deprecation");
+      const status = at === "/status" && isHead ? 405 : at.startsWith("/missing") ? 404 : 200;
+      if (at === "/missing") { // as in Express, and in NestJS
+        const page = `Cannot ${method} /missing`;
+        fields.set("ETag", `W/"${page}"`);
+        fields.set("Content-Length", `${page.length}`);
+      }
+      if (at === "/missing-length") fields.set("Content-Length", isHead ? "9" : "4");
+      return new Response("text".padEnd(Number(fields.get("Content-Length"))), {
+        status,
+        headers: fields,
+      });
+    });
+    const faultsAt = async (path: string) => {
+      const header = ["--header", "Authorization: Basic a:b"];
+      const words = ["check", ...header, origin.url(path)];
+      const { text, exitStatus } = await runLifecycle(["--json", ...words]);
+      const { text: lines } = await runLifecycle(words);
+      for (const said of [text, lines]) assert(!/[^\P{Cc}\n]/u.test(said), "a control character");
+      const [{ faults }] = JSON.parse(text);
+      assertEquals(exitStatus, faults.length > 0 ? 1 : 0);
+      assertEquals(lines.match(/\n {2}fault: /g)?.length ?? 0, faults.length);
+      return faults.map(({ message }: { message: string }) => message);
+    };
+    assertEquals(await faultsAt("/same"), []);
+    assertEquals(await faultsAt("/status"), ["the status is 405 on HEAD, 200 on GET"]);
+    assertEquals(await faultsAt("/fields"), [
+      'cache-control is "max-age=0" on HEAD, "max-age=300" on GET',
+      'etag is "\\"HEAD\\"" on HEAD, "\\"GET\\"" on GET',
+      `the link "sunset" is none on HEAD, "${origin.url("/a")}" on GET`,
+    ]);
+    assertEquals(await faultsAt("/missing"), []);
+    assertEquals(await faultsAt("/missing-length"), [
+      'content-length is "9" on HEAD, "4" on GET',
+    ]);
+    assertEquals(await faultsAt("/terminal"), ['Sunset is "\x9b31m": expected an HTTP-date']);
+    assertEquals(await faultsAt("/lost"), [
+      "Nothing is announced: expected Deprecation, Sunset, or a link to an explanation",
+    ]);
+    assertEquals(await faultsAt("/lost-on-head"), ['deprecation is none on HEAD, "@1" on GET']);
+  },
+);
+
+needing("network")(
+  "check exits with 2 for wrong usage, or if a URL cannot be reached",
+  async () => {
+    const rows: [args: string[], reason: string][] = [
+      [[], 'expected "check" or "usage", got ""'],
+      [["https://a"], 'expected "check" or "usage", got "https://a"'],
+      [["check"], "expected a URL"],
+      [["check", "--json"], "expected a URL"],
+      [["check", "--colour", "http://a"], "--colour"],
+      [["check", "--header", "a", "http://a"], 'expected "NAME: VALUE", got "a"'],
+      [["check", "--header", "a b: c", "http://a"], "a b"],
+      ...["ftp://a", "example.com/v1", "localhost:80", "http://"].map((url): [string[], string] => [
+        ["check", "http://a", url],
+        `expected a URL that starts with "https://" or "http://", got "${url}"`,
+      ]),
+    ];
+    for (const [args, reason] of rows) {
+      const { text, exitStatus, isUsageError } = await runLifecycle(args);
+      assertEquals(exitStatus, 2, args.join());
+      assertStringIncludes(text, "Usage: lifecycle check [--json] [--header ");
+      assertStringIncludes(text.split("\n")[0] ?? "", reason);
+      assertEquals(isUsageError, true);
+    }
+    for (const words of [["--help"], ["-h"], ["check", "-h"], ["--help", "--version"]]) {
+      const { text, exitStatus, isUsageError } = await runLifecycle(words);
+      assertEquals([exitStatus, isUsageError], [0, undefined]);
+      assertStringIncludes(text, "Usage: lifecycle check");
+    }
+    assertEquals(await runLifecycle(["--version"]), { text: project.version, exitStatus: 0 });
+    await using origin = new Origin(() => new Response("text", { headers: { Deprecation: "@1" } }));
+    const closed = `http://127.0.0.1:${freePort()}/`;
+    const words = ["check", closed, origin.url("/")];
+    const { text, exitStatus, isUsageError } = await runLifecycle(words);
+    assertEquals(exitStatus, 2);
+    assertStringIncludes(text, `${closed}: `);
+    assertEquals(isUsageError, undefined);
+    const said = `200 ${origin.url("/")}: deprecated (deprecation 1970-01-01T00:00:01Z)`;
+    assertStringIncludes(text, `${said}\n  no faults`);
+  },
+);
+
+needing("network")("check sends to several URLs side by side", async () => {
+  const waiting: (() => void)[] = [];
+  await using origin = new Origin(async ({ method }) => {
+    // Neither HEAD is answered before both were sent.
+    if (method === "HEAD") {
+      await new Promise<void>((resolve) => {
+        if (waiting.push(resolve) === 2) waiting.forEach((resolve) => resolve());
+      });
+    }
+    return new Response(null, { headers: { Deprecation: "@1" } });
+  });
+  const urls = ["/b", "/a"].map((path) => origin.url(path));
+  const { text, exitStatus } = await runLifecycle(["check", ...urls]);
+  assertEquals(text.match(/http\S+(?=:)/g), urls);
+  assertEquals(exitStatus, 0);
+});
+
+needing("network")("check names the method and the limit of a time-out", async () => {
+  const timeout = AbortSignal.timeout;
+  using _ = stub(AbortSignal, "timeout", () => timeout(50));
+  for (const silent of ["HEAD", "GET"]) {
+    const { promise, resolve } = Promise.withResolvers<Response>();
+    await using origin = new Origin(({ method }) => method === silent ? promise : new Response());
+    const { text, exitStatus } = await runLifecycle(["check", origin.url("/")]);
+    const expected = `${origin.url("/")}: no response to the ${silent} within 10 s`;
+    assertEquals([text, exitStatus], [expected, 2]);
+    resolve(new Response());
+  }
+});

@@ -1,0 +1,681 @@
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { stub } from "@std/testing/mock";
+import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
+import type { LogEvent } from "../../../lib/log/log.ts";
+import type { Ledger } from "../../../lib/usage/record/ledger.ts";
+import { type FlushPart, MAX_PART_ROWS, type Session } from "../../../lib/usage/record/records.ts";
+import { MAX_NEW_NAMES_A_DAY } from "../../../lib/usage/record/client_names.ts";
+import { Recorder, type RecorderOptions } from "../../../lib/usage/record/recorder.ts";
+import { COUNT, countOne, DAY, NOON, PROCESS } from "../../support/counted_call.ts";
+import { ledgerAt, openLedgerDatabase } from "../../support/ledger_at.ts";
+import { addRows, begin } from "../../support/ledger_rows.ts";
+import { StorageError } from "../../../lib/errors/storage_error.ts";
+
+const ROUTE = "/audio/:token";
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+/** Its process, in a line of the log. */
+const PROCESS_FACTS = { ...PROCESS, started: new Date(PROCESS.started).toISOString() };
+
+/** The times of a session, relative to noon, and its end. */
+type Times = [began: number, reported: number, ended: Session["ended"]];
+
+/** The same in a table: by default, the session is stopped. */
+type Row = [began: number, reported: number, ended?: Session["ended"]];
+
+function timesOf(rows: Row[]): Times[] {
+  return rows.map(([began, reported, ended = "stopped"]) => [began, reported, ended]);
+}
+
+const down = () => Promise.reject(new StorageError("sqlite", "down"));
+
+/** An empty ledger at noon, and the clocks of the database and of one machine. */
+async function openScene() {
+  const database = await openLedgerDatabase();
+  const clocks = { here: NOON, lifetime: 0, database: NOON };
+  const open = () => ledgerAt(database, () => clocks.database);
+  const ledger = open();
+  return {
+    clocks,
+    ledger,
+    /** Another view of the ledger, of which methods can be replaced. */
+    open,
+    pass(time: number) {
+      clocks.here += time;
+      clocks.lifetime += time;
+      clocks.database += time;
+    },
+    async start(options: Partial<RecorderOptions> = {}) {
+      const events: LogEvent[] = [];
+      const recorder = new Recorder({
+        ledger,
+        policies: { [ROUTE]: definePolicy({ deprecatedAt: "2027-01-01" }) },
+        process: PROCESS,
+        retainDays: 30,
+        clock: () => clocks.here,
+        lifetime: () => clocks.lifetime,
+        log: (event) => events.push(event),
+        ...options,
+      });
+      await recorder.start();
+      const call = (userAgent = "curl") => countOne(recorder.meter, { userAgent });
+      return { recorder, meter: recorder.meter, events, call };
+    },
+    sessions: async () =>
+      (await ledger.sessions()).map(({ began, reported, ended }): Times => {
+        return [began - NOON, reported - NOON, ended];
+      }),
+    calls: async () =>
+      (await Array.fromAsync(ledger.usage(""))).reduce((sum, { calls }) => sum + calls, 0),
+    /** Copies the tables, and returns a function that puts them back. */
+    async copy() {
+      const tables = ["media_head_usage", "media_head_session", "media_head_ledger"];
+      const run = (...texts: string[]) => database.transact(texts.map((text) => ({ text })));
+      await run(...tables.map((name) => `CREATE TABLE copy_${name} AS SELECT * FROM ${name}`));
+      return () =>
+        run(...tables.flatMap((name) => [
+          `DELETE FROM ${name}`,
+          `INSERT INTO ${name} SELECT * FROM copy_${name}`,
+        ]));
+    },
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  };
+}
+
+/** Returns a ledger whose `add()` fails before its transaction or after it, so that its outcome is unknown. */
+function failing(ledger: Ledger) {
+  const add = ledger.add.bind(ledger);
+  const failure: { when?: "before" | "after" | undefined; readonly sent: FlushPart[] } = {
+    sent: [],
+  };
+  ledger.add = async (part, session) => {
+    failure.sent.push(part);
+    if (failure.when === "before") return await down();
+    const isRecorded = await add(part, session);
+    return failure.when === "after" ? await down() : isRecorded;
+  };
+  return { ledger, failure };
+}
+
+Deno.test("Recorder sums the counts of several servers in one ledger", async () => {
+  await using scene = await openScene();
+  const servers = await Promise.all([1, 2, 3].map(() => scene.start()));
+  assertEquals(await scene.sessions(), Array(3).fill([0, 0, undefined]));
+  for (let round = 0; round < 5; round++) {
+    scene.pass(1_000);
+    for (const { call } of servers) call();
+    await Promise.all(servers.map(({ recorder }) => recorder.flush()));
+  }
+  assertEquals(await scene.sessions(), Array(3).fill([0, 5_000, undefined]));
+  await Promise.all(servers.map(({ recorder }) => recorder.stop()));
+  assertEquals(await Array.fromAsync(scene.ledger.usage("")), [
+    { ...COUNT, day: "2027-02-01", client: "app curl", calls: 15, last: NOON + 5_000 },
+  ]);
+  assertEquals(await scene.sessions(), Array(3).fill([0, 5_000, "stopped"]));
+});
+
+Deno.test("Recorder neither loses nor repeats counts in an outage, and logs it once", async () => {
+  await using scene = await openScene();
+  const { ledger, failure } = failing(scene.open());
+  const { recorder, meter, events, call } = await scene.start({ ledger });
+  for (const when of ["before", "after"] as const) {
+    failure.when = when;
+    for (let round = 0; round < 4; round++) {
+      scene.pass(5_000);
+      for (const client of ["a", "b/1.0", "c"]) call(client);
+      await recorder.flush();
+    }
+    assertEquals(meter.fault, "no record of calls: the ledger fails (see the log)");
+    assertEquals(recorder.unrecorded(), 12);
+    failure.when = undefined;
+    await recorder.flush();
+    assertEquals(meter.fault, undefined);
+  }
+  assertEquals(events.length, 1);
+  await recorder.stop();
+  const rows = await Array.fromAsync(scene.ledger.usage(""));
+  assertEquals(rows.map(({ client, release, calls }) => [client, release, calls]), [
+    ["app a", "", 8],
+    ["app b", "1.0", 8],
+    ["app c", "", 8],
+  ]);
+  assertEquals(await scene.sessions(), [[0, 40_000, "stopped"]], "nothing is missing");
+});
+
+Deno.test("Recorder does not end its session while calls are not on record, and says how many", async () => {
+  await using scene = await openScene();
+  const { ledger, failure } = failing(scene.open());
+  const { recorder, events, call } = await scene.start({ ledger });
+  failure.when = "before";
+  for (const client of ["a", "b", "b"]) call(client);
+  await recorder.stop();
+  assertEquals(recorder.unrecorded(), 3);
+  assertEquals(await scene.sessions(), [[0, 0, undefined]]);
+  assertEquals(events.length, 1);
+});
+
+Deno.test("Recorder refuses a route whose name could not be read back", async () => {
+  await using scene = await openScene();
+  const { pathname } = new URLPattern({ pathname: "/(a\u0001)/:token" }); // as a media server's
+  for (const name of [pathname, "\0", "a\ud800"]) {
+    const policies = { [name]: definePolicy({ deprecatedAt: "2027-01-01" }) };
+    await assertRejects(() => scene.start({ policies }), TypeError, "well-formed Unicode");
+  }
+});
+
+Deno.test("Recorder.start() rejects if it cannot register", async () => {
+  await using scene = await openScene();
+  const ledger = scene.open();
+  ledger.begin = down;
+  await assertRejects(() => scene.start({ ledger }), StorageError, "down");
+});
+
+Deno.test("Recorder runs one flush at a time, and a slow flush does not end its session", async () => {
+  await using scene = await openScene();
+  const ledger = scene.open();
+  const add = ledger.add.bind(ledger);
+  let [inFlight, most] = [0, 0];
+  const released = Promise.withResolvers<void>();
+  ledger.add = async (part, session) => {
+    most = Math.max(most, ++inFlight);
+    await released.promise;
+    const isRecorded = await add(part, session);
+    inFlight--;
+    return isRecorded;
+  };
+  const { recorder, call } = await scene.start({ ledger });
+  call();
+  const flushes = Array.from({ length: 30 }, () => {
+    scene.pass(5_000); // 150 seconds in total
+    return recorder.flush();
+  });
+  await new Promise((resolve) => setTimeout(resolve));
+  released.resolve();
+  await Promise.all(flushes);
+  await recorder.stop();
+  assertEquals([most, await scene.calls()], [1, 1]);
+  assertEquals(await scene.sessions(), [[0, 150_000, "stopped"]]);
+});
+
+Deno.test("Recorder adds every call to the metrics once, even if the ledger fails", async () => {
+  await using scene = await openScene();
+  let [sum, recording] = [0, -1];
+  const metrics: RecorderOptions["metrics"] = {
+    add: (counts) => sum += counts.reduce((calls, count) => calls + count.calls, 0),
+    setRecording: (isRecording) => recording = Number(isRecording),
+  };
+  const { ledger, failure } = failing(scene.open());
+  const { recorder, call } = await scene.start({ ledger, metrics });
+  failure.when = "before";
+  for (let round = 1; round <= 4; round++) {
+    call();
+    await recorder.flush();
+    assertEquals([sum, recording], [round, 0]);
+  }
+  failure.when = undefined;
+  call();
+  await recorder.stop();
+  assertEquals([sum, recording], [5, 1]);
+});
+
+/**
+ * What happens before some of the three flushes of a process, five seconds apart, or between the
+ * two readings of the middle one: how far the database's clock jumps, and how far the process's own
+ * goes on.
+ */
+const JUMPS: [what: string, at: number[], database: number, lifetime: number, sessions: Row[]][] = [
+  ["sleeps for an hour", [1], HOUR, 0, [[0, 5_000, "lapsed"], [HOUR + 10_000, HOUR + 15_000]]],
+  ["sleeps for a minute", [1], MINUTE, 0, [[0, 5_000, "lapsed"], [70_000, 75_000]]],
+  ["sleeps for less", [1], MINUTE - 1, 0, [[0, 74_999]]],
+  ["sleeps for less, twice", [1, 2], MINUTE - 1, 0, [[0, 134_998]]],
+  ["is stopped, and continued", [1], HOUR, HOUR, [[0, HOUR + 15_000]]],
+  ["had booted three days slow", [0], 3 * DAY, 0, [
+    [0, 0, "lapsed"],
+    [3 * DAY + 5_000, 3 * DAY + 15_000],
+  ]],
+  ["sleeps before it stops", [2], HOUR, 0, [
+    [0, 10_000, "lapsed"],
+    [HOUR + 15_000, HOUR + 15_000],
+  ]],
+  ["sleeps in a flush", [1.5], HOUR, 0, [[0, 5_000, "lapsed"], [HOUR + 10_000, HOUR + 15_000]]],
+  ["has its clock set back", [1], -DAY, 0, [[0, 5_000]]],
+];
+
+for (const [what, at, database, lifetime, sessions] of JUMPS) {
+  Deno.test(`Recorder extends its session over time that it lived through: the machine ${what}`, async () => {
+    await using scene = await openScene();
+    const { clocks, pass } = scene;
+    const jump = () => {
+      clocks.here += database;
+      clocks.database += database;
+      clocks.lifetime += lifetime;
+    };
+    const ledger = scene.open();
+    const [begin, time] = [ledger.begin.bind(ledger), ledger.time.bind(ledger)];
+    let readings = 0;
+    ledger.time = () => {
+      if (++readings === 5 && at.includes(1.5)) jump(); // one at the start, and two for each flush
+      return time();
+    };
+    const { recorder, events, call } = await scene.start({ ledger });
+    let made = 0;
+    ledger.begin = async (...args) => {
+      assertEquals(await scene.calls(), made, "recorded before the session lapses");
+      return await begin(...args);
+    };
+    for (const number of [0, 1, 2]) {
+      pass(5_000);
+      call();
+      made++;
+      if (at.includes(number)) jump();
+      await (number === 2 ? recorder.stop() : recorder.flush());
+      assertEquals(await scene.calls(), made);
+    }
+    assertEquals(await scene.sessions(), timesOf(sessions));
+    assertEquals(await scene.ledger.started(), NOON);
+    const began = sessions.slice(1).map(() => ({ event: "session", ...PROCESS_FACTS }));
+    assertEquals(events.map(({ session, ...rest }) => session ? rest : {}), began);
+    if (began.length > 0) assertEquals(events[0]?.["session"], recorder.session);
+  });
+}
+
+Deno.test("Recorder begins one session only, where it is not known whether it was registered", async () => {
+  await using scene = await openScene();
+  const ledger = scene.open();
+  const { recorder, events, call } = await scene.start({ ledger });
+  const begin = ledger.begin.bind(ledger);
+  ledger.begin = async (...args) => {
+    await begin(...args);
+    ledger.begin = begin;
+    return await down();
+  };
+  scene.clocks.here += HOUR;
+  scene.clocks.database += HOUR;
+  call();
+  await recorder.flush();
+  scene.pass(5_000);
+  await recorder.stop();
+  assertEquals(await scene.sessions(), timesOf([[0, 0, "lapsed"], [HOUR + 5_000, HOUR + 5_000]]));
+  assertEquals([await scene.calls(), ...events.map(({ event }) => event)], [1, "error", "session"]);
+});
+
+const LOST = "The ledger does not have this process's last report";
+const ENDED = "This process's session was ended";
+
+/** What happens to a session [0, 10 s] of a running process, and its sessions at the end. */
+const LOSSES: [what: string, message: string, sessions: Row[], calls: number][] = [
+  ["an earlier copy", LOST, [[0, 5_000, "lapsed"], [15_000, 20_000]], 3],
+  ["an earlier copy while it sleeps", LOST, [
+    [0, 5_000, "lapsed"],
+    [HOUR + 15_000, HOUR + 20_000],
+  ], 2],
+  ["a copy from before it started", LOST, [[15_000, 20_000]], 2],
+  ["a copy in which it was declared gone", LOST, [[0, 5_000, "gone"], [15_000, 20_000]], 3],
+  ["what another life of the process recorded", LOST, [
+    [0, 10_000, "lapsed"],
+    [15_000, 20_000],
+  ], 4],
+  ["declared gone", ENDED, [[0, 10_000, "gone"], [15_000, 20_000]], 4],
+  ["declared gone while it sleeps", ENDED, [
+    [0, 10_000, "gone"],
+    [HOUR + 15_000, HOUR + 20_000],
+  ], 3],
+];
+
+for (const [what, message, sessions, calls] of LOSSES) {
+  Deno.test(`Recorder finds its session otherwise: ${what}`, async () => {
+    await using scene = await openScene();
+    const { clocks, ledger, pass } = scene;
+    await begin(ledger, "0");
+    let restore = what.includes("before it started") ? await scene.copy() : undefined;
+    const { recorder, events, call } = await scene.start();
+    const { session: id } = recorder;
+    for (const _ of [1, 2]) {
+      pass(5_000);
+      call();
+      await recorder.flush();
+      if (what.includes("copy")) restore ??= await scene.copy();
+    }
+    await restore?.();
+    if (what.includes("declared gone")) await ledger.end([id], NOON);
+    const own = await ledger.session(id);
+    if (what.includes("another life") && own !== undefined) {
+      await ledger.add({ counts: [], at: NOON }, own);
+    }
+    const isAsleep = what.includes("sleeps");
+    if (isAsleep) {
+      clocks.here += HOUR;
+      clocks.database += HOUR;
+    }
+    for (const round of [1, 2]) {
+      pass(5_000);
+      if (!isAsleep || round === 2) call();
+      await (round === 1 ? recorder.flush() : recorder.stop());
+      assertEquals(recorder.unrecorded(), 0, "the new session has what is left");
+    }
+    const [other, ...others] = await scene.sessions();
+    assertEquals(other, [0, 0, undefined], "another server's session stays open");
+    assertEquals(others, timesOf(sessions));
+    assertEquals(events.length, 1);
+    assertStringIncludes(String(events[0]?.["message"]), message);
+    const facts = { session: recorder.session, ...PROCESS_FACTS };
+    assertEquals(events[0], { ...events[0], event: "warning", ...facts });
+    const restarted = others.at(-1)?.[0] as number;
+    assertEquals(await ledger.started(), message === LOST ? NOON + restarted : NOON);
+    assertEquals(await scene.calls(), calls, "no other call is lost");
+  });
+}
+
+/** What becomes of a part that was committed or not, and of its session, before it is sent again. */
+const OUTCOMES: [isCommitted: boolean, then: "nothing" | "gone" | "restored", sessions: Row[]][] = [
+  [true, "nothing", [[0, 10_000]]],
+  [false, "nothing", [[0, 10_000]]],
+  [true, "gone", [[0, 0, "gone"], [10_000, 10_000]]],
+  [false, "gone", [[0, 0, "gone"], [10_000, 10_000]]],
+  [true, "restored", [[0, 10_000]]],
+];
+
+for (const [isCommitted, then, sessions] of OUTCOMES) {
+  Deno.test(`Recorder sends a part again as it was: committed ${isCommitted}, then ${then}`, async () => {
+    await using scene = await openScene();
+    const { ledger, failure } = failing(scene.open());
+    const { recorder, call } = await scene.start({ ledger });
+    const restore = await scene.copy();
+    const { session } = recorder;
+    scene.pass(5_000);
+    for (let index = 0; index < 150; index++) call(`App-${nameOf(index)}`);
+    failure.when = isCommitted ? "after" : "before";
+    await recorder.flush();
+    failure.when = undefined;
+    if (then === "gone") await scene.ledger.end([session], NOON);
+    if (then === "restored") await restore();
+    scene.pass(5_000);
+    for (let index = 0; index < 120; index++) call(`App-${nameOf(index)}`); // the same rows
+    await recorder.stop();
+    const [first, again, ...others] = failure.sent;
+    assertEquals([first?.counts.length, again], [MAX_PART_ROWS, first]);
+    if (then === "nothing") {
+      assertEquals(others.map(({ counts, reported }) => [counts.length, reported]), [
+        [100, undefined],
+        [50, NOON + 10_000],
+      ]);
+    }
+    assertEquals([await scene.calls(), recorder.unrecorded()], [270, 0]);
+    assertEquals(await scene.sessions(), timesOf(sessions));
+    assertEquals(await scene.ledger.started(), NOON);
+  });
+}
+
+/** A name of letters for each number. */
+function nameOf(index: number): string {
+  return `${index}`.replaceAll(/\d/g, (digit) => "abcdefghij"[Number(digit)] as string);
+}
+
+Deno.test("Recorder flushes in small parts, of which the last one reports, and yields to requests", async () => {
+  await using scene = await openScene();
+  const ledger = scene.open();
+  const add = ledger.add.bind(ledger);
+  const parts: [rows: number, reported: number | undefined][] = [];
+  ledger.add = async (part, session) => {
+    scene.pass(MINUTE);
+    const isRecorded = await add(part, session);
+    parts.push([part.counts.length, (await scene.ledger.session(session.id))?.reported]);
+    return isRecorded;
+  };
+  const { recorder, events, call } = await scene.start({ ledger });
+  scene.pass(5_000);
+  for (let index = 0; index < 450; index++) call(`App-${nameOf(index)}/1.0`);
+  let turns = 0;
+  const counting = setInterval(() => turns++);
+  await recorder.flush();
+  clearInterval(counting);
+  assertEquals(parts, [...Array(4).fill([100, NOON]), [50, NOON + 5_000]]);
+  assert(turns >= 3, `${turns} turns`);
+  const dates = await Array.fromAsync(scene.ledger.usage(""), ({ last }) => last);
+  assertEquals([dates.length, ...new Set(dates)], [450, NOON + 5_000]);
+  await recorder.stop();
+  assertEquals(events, [], "no clock is wrong, however long a flush takes");
+});
+
+Deno.test("Recorder reports the time before it takes counts, and dates them by a time after that", async () => {
+  await using scene = await openScene();
+  scene.pass(DAY / 2 - 5_000); // five seconds before midnight
+  const ledger = scene.open();
+  const { recorder, call } = await scene.start({ ledger });
+  scene.pass(4_999);
+  const time = ledger.time.bind(ledger);
+  ledger.time = async () => {
+    const read = await time();
+    ledger.time = time;
+    scene.pass(2);
+    call(); // after the first reading
+    return read;
+  };
+  await recorder.flush();
+  assertEquals(await Array.fromAsync(scene.ledger.usage(""), ({ day }) => day), ["2027-02-02"]);
+  assertEquals(await scene.sessions(), [[DAY / 2 - 5_000, DAY / 2 - 1, undefined]]);
+  const { clock } = await scene.ledger.session(recorder.session) ?? {};
+  assertEquals(clock, NOON + DAY / 2 - 1, "the machine's clock is read before that time");
+  await recorder.stop();
+});
+
+Deno.test("Recorder dates calls by the ledger's time, and says that the machine's clock is wrong", async () => {
+  const offsets = [0, MINUTE - 1, -MINUTE + 1, MINUTE, -MINUTE, -20 * DAY, 20 * DAY, 0];
+  await using scene = await openScene();
+  const { clocks, pass } = scene;
+  const { recorder, meter, events, call } = await scene.start();
+  for (const offset of offsets) {
+    pass(5_000);
+    clocks.here = clocks.database + offset;
+    call();
+    await recorder.flush();
+    const isOff = Math.abs(offset) >= MINUTE;
+    const fault = isOff ? "the clock here is not the database's (see the log)" : undefined;
+    assertEquals(meter.fault, fault, `${offset}`);
+  }
+  await recorder.stop();
+  assertEquals(await scene.sessions(), [[0, 40_000, "stopped"]]);
+  const rows = await Array.fromAsync(scene.ledger.usage(""), ({ day, calls }) => [day, calls]);
+  assertEquals(rows, [["2027-02-01", offsets.length]]);
+  assertEquals(events.map(({ event }) => event), ["error"], "the rest is counted");
+  assertStringIncludes(
+    String(events[0]?.["cause"]),
+    "it is 2027-02-01T12:01:20.000Z here, but 2027-02-01T12:00:20.000Z in the database",
+  );
+});
+
+Deno.test("Recorder keeps the names of recent clients across a restart", async () => {
+  await using scene = await openScene();
+  const recent = { ...COUNT, client: "app Recent", calls: 1, last: NOON - 7 * DAY };
+  const older = { ...recent, client: "app Older", last: NOON - 8 * DAY };
+  await addRows(scene.ledger, [recent, older]);
+  const { recorder, call } = await scene.start();
+  for (let index = 0; index < 1_100; index++) {
+    for (const _ of [1, 2]) call(`Invented-${nameOf(index)}`);
+  }
+  for (const name of ["Recent", "Older"]) call(name);
+  await recorder.stop();
+  const rows = await Array.fromAsync(scene.ledger.usage("2027-02-01"), ({ client }) => client);
+  assertEquals(rows.length, MAX_NEW_NAMES_A_DAY + 2);
+  assertEquals([rows.includes("app Recent"), rows.includes("app Older")], [true, false]);
+});
+
+Deno.test("Recorder logs each change of a route's phase, without any request", async () => {
+  await using scene = await openScene();
+  const policy = definePolicy({
+    deprecatedAt: "2027-02-01T12:00:07Z",
+    brownouts: ["2027-02-01T12:00:20Z/PT10S"],
+    sunsetAt: "2027-02-01T13:00Z",
+  });
+  const { recorder, events } = await scene.start({ policies: { [ROUTE]: policy } });
+  for (const seconds of [5, 5, 5, 5, 5, 5, 3_570, 5]) {
+    scene.pass(seconds * 1_000);
+    await recorder.flush();
+  }
+  await recorder.stop();
+  const change = { event: "phase", route: ROUTE } as const;
+  assertEquals(events, [
+    { ...change, phase: "deprecated", until: "2027-02-01T12:00:20Z" },
+    { ...change, phase: "brownout", until: "2027-02-01T12:00:30Z" },
+    { ...change, phase: "deprecated", until: "2027-02-01T13:00:00Z" },
+    { ...change, phase: "removed" },
+  ]);
+});
+
+Deno.test("Recorder deletes expired days, once a day", async () => {
+  await using scene = await openScene();
+  const days = ["2026-12-31", "2027-01-01", "2027-01-02", "2027-01-03", "2027-02-01"];
+  await addRows(
+    scene.ledger,
+    days.map((day) => ({ ...COUNT, client: "curl", calls: 1, last: Date.parse(day) })),
+  );
+  const ledger = scene.open();
+  const forget = ledger.forget.bind(ledger);
+  const forgotten: string[] = [];
+  ledger.forget = async (day, now) => {
+    const isDone = await forget(day, now);
+    if (isDone) forgotten.push(day);
+    return isDone;
+  };
+  const { recorder } = await scene.start({ ledger });
+  await recorder.flush();
+  assertEquals(forgotten, [], "only where somebody counted a day ago");
+  for (const passed of [DAY - 5_000, 5_000, 5_000, DAY]) {
+    scene.pass(passed);
+    await recorder.flush();
+  }
+  await recorder.stop();
+  assertEquals(forgotten, ["2027-01-03", "2027-01-04"]);
+  assertEquals(await Array.fromAsync(scene.ledger.usage(""), ({ day }) => day), ["2027-02-01"]);
+});
+
+/** Timers, and the clock by which they run, in place of the runtime's. */
+function fakeTimers() {
+  const turn = globalThis.setTimeout;
+  const timers = new Map<object, { at: number; run: () => void }>();
+  let now = 0;
+  const start = (run: () => void, delay: number) => {
+    const timer = { unref() {} };
+    timers.set(timer, { at: now + delay, run });
+    return timer;
+  };
+  const stop = (timer: object) => void timers.delete(timer);
+  const stubs: Disposable[] = [
+    stub(globalThis, "setTimeout", start as unknown as typeof setTimeout),
+    stub(globalThis, "clearTimeout", stop as typeof clearTimeout),
+    stub(performance, "now", () => now),
+  ];
+  return {
+    now: () => now,
+    /** Lets milliseconds pass, and what begins in them end. */
+    async pass(time: number) {
+      for (const end = now + time;; now++) {
+        for (const [timer, { at, run }] of timers) {
+          if (at > now || !timers.delete(timer)) continue;
+          run();
+          await new Promise((resolve) => turn(resolve));
+        }
+        if (now === end) return;
+      }
+    },
+    [Symbol.dispose]: () => stubs.forEach((stub) => stub[Symbol.dispose]()),
+  };
+}
+
+Deno.test("Recorder flushes at once for the first call of a client to a route on a day, and for no other", async () => {
+  await using scene = await openScene();
+  using timers = fakeTimers();
+  const policies = Object.fromEntries(
+    [ROUTE, "/video/:token"].map((route) => [route, definePolicy({ deprecatedAt: "2027-01-01" })]),
+  );
+  const { recorder, meter } = await scene.start({ policies });
+  const midnight = DAY / 2; // after noon
+  const steps: [
+    what: string,
+    call: Parameters<typeof countOne>[1],
+    passed: number,
+    calls: number,
+  ][] = [
+    ["a client", { userAgent: "a" }, 0, 1],
+    ["again", { userAgent: "a" }, 0, 1],
+    ["by another method", { userAgent: "a", method: "GET" }, 0, 1],
+    ["another route", { userAgent: "a", route: "/video/:token" }, 0, 4],
+    ["another client's other request", { userAgent: "b", status: 404, impact: "none" }, 0, 4],
+    ["its first call", { userAgent: "b" }, 0, 6],
+    ["the day goes on", { userAgent: "b" }, midnight - 1, 6],
+    ["the next day", { userAgent: "a" }, 1, 8],
+    ["the next day goes on", { userAgent: "a" }, 1, 8],
+  ];
+  for (const [what, call, passed, calls] of steps) {
+    scene.pass(passed);
+    await timers.pass(100);
+    countOne(meter, call);
+    await timers.pass(0);
+    assertEquals(await scene.calls(), calls, what);
+  }
+  scene.clocks.here += DAY; // which does not date calls
+  countOne(meter, { userAgent: "a" });
+  await timers.pass(100);
+  assertEquals(await scene.calls(), 8, "the day is the ledger's");
+  await recorder.stop();
+  assertEquals(await scene.calls(), 10);
+});
+
+Deno.test("Recorder flushes the first calls of many clients within 100 ms each, at most ten times a second", async () => {
+  await using scene = await openScene();
+  using timers = fakeTimers();
+  const ledger = scene.open();
+  const time = ledger.time.bind(ledger);
+  let readings = -1; // the start reads the time once, and each flush twice
+  ledger.time = () => {
+    readings++;
+    return time();
+  };
+  const { recorder, call } = await scene.start({ ledger });
+  for (let made = 0; made < 399; made++) {
+    call(`App-${nameOf(made)}`);
+    await timers.pass(5);
+    const due = Math.max(0, made + 1 - 20); // those that are 100 ms old
+    assert(await scene.calls() >= due, `${await scene.calls()} of ${due} calls`);
+  }
+  assertEquals(timers.now(), 1_995);
+  const flushes = readings / 2;
+  assert(flushes > 10 && flushes <= 20, `${flushes} flushes in two seconds`);
+  await recorder.stop();
+  assertEquals(await scene.calls(), 399);
+});
+
+for (const outcome of ["is slow", "fails"]) {
+  Deno.test(`Recorder has one flush wait, and a stop wait for no other, where the ledger ${outcome}`, async () => {
+    await using scene = await openScene();
+    using timers = fakeTimers();
+    const ledger = scene.open();
+    const { recorder, call } = await scene.start({ ledger });
+    const time = ledger.time.bind(ledger);
+    const underWay = Promise.withResolvers<void>();
+    let readings = 0;
+    ledger.time = async () => {
+      readings++;
+      await underWay.promise;
+      return await time();
+    };
+    for (let made = 0; made < 100; made++) {
+      call(`App-${nameOf(made)}`);
+      if (made % 10 === 0) recorder.flush(); // as every five seconds
+      await timers.pass(50);
+    }
+    assertEquals(readings, 1);
+    const stopped = recorder.stop();
+    if (outcome === "fails") underWay.reject(new StorageError("sqlite", "down"));
+    else underWay.resolve();
+    ledger.time = () => {
+      readings++;
+      return time();
+    };
+    await stopped;
+    assertEquals(readings, outcome === "fails" ? 3 : 4, "the flush under way, and the last one");
+    assertEquals([await scene.calls(), recorder.unrecorded()], [100, 0]);
+    assertEquals((await scene.sessions())[0]?.[2], "stopped");
+  });
+}

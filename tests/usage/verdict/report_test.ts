@@ -1,0 +1,392 @@
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
+import { stub } from "@std/testing/mock";
+import { RefusedError } from "../../../lib/errors/refused_error.ts";
+import type { Session } from "../../../lib/usage/record/records.ts";
+import { usageJson } from "../../../lib/usage/output/json.ts";
+import { PROCESS } from "../../support/counted_call.ts";
+import { latestSession, waitForReports } from "../../../lib/usage/verdict/report.ts";
+import { gateText, usageText } from "../../../lib/usage/output/text.ts";
+import { phasesText } from "../../../lib/usage/output/sentences.ts";
+import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
+import {
+  ALWAYS,
+  DAY,
+  HOUR,
+  MINUTE,
+  NOW,
+  POLICIES,
+  POLICY,
+  report,
+  row,
+  ROWS,
+  running,
+  session,
+} from "../../support/usage_report.ts";
+
+const COVERED =
+  "The verdict covers the calls that reached the servers. A cache in front may hide " +
+  "others: set PUBLIC_URL, and the gate checks for one.";
+const stopped = { id: "b", ended: "stopped" } as const;
+
+Deno.test("reportUsage() sums a period by day, route and client", async () => {
+  const { from, today, routes, clients, ...rest } = await report(ROWS, ALWAYS);
+  assertEquals([from, today], ["2027-06-08", "2027-06-15"]);
+  assertEquals(
+    routes.map(({ route, calls, otherRequests }) => [route, calls, otherRequests]),
+    [["/audio/:token", 36, 12], ["/video/:token", 60, 0]],
+  );
+  assertEquals(routes[0]?.days.map(({ calls }) => calls), [30, 5, 0, 0, 0, 0, 0, 1]);
+  assertEquals(routes[0]?.days[1]?.byPhase, { brownout: 5 });
+  assertEquals(clients, [
+    {
+      client: "curl",
+      calls: 60,
+      first: "2027-06-10",
+      last: NOW - 5 * DAY,
+      routes: ["/video/:token"],
+      phases: { deprecated: 60 },
+      brownouts: [],
+      releases: [],
+    },
+    {
+      client: "Overcast",
+      calls: 36,
+      first: "2027-06-08",
+      last: NOW,
+      routes: ["/audio/:token"],
+      phases: { deprecated: 31, brownout: 5 },
+      brownouts: [{ start: "2027-06-09T09:00:00Z", calls: 5 }],
+      releases: [],
+    },
+  ]);
+  assertEquals(rest.completeSince, NOW - 1000 * HOUR);
+});
+
+Deno.test("the gate leaves out ignored clients and allows some calls, but never what it cannot know", async () => {
+  const rows = [row(0, "app monitor", 50), row(0, "app curl", 3), row(1, "site a.test", 2)];
+  const gap = [session(1000, 30, stopped), running(29)];
+  const options = [
+    [{}, "called"],
+    [{ ignore: ["app monitor"] }, "called"],
+    [{ ignore: ["app monitor"], atMost: 4 }, "called"],
+    [{ ignore: ["app monitor"], atMost: 5 }, "clear"],
+    [{ ignore: ["monitor"], atMost: 5 }, "called"],
+    [{ atMost: 55 }, "clear"],
+    [{ ignore: ["app monitor", "app curl", "site a.test", "nobody"] }, "clear"],
+  ] as const;
+  for (const [option, expected] of options) {
+    const what = JSON.stringify(option);
+    const whole = await report(rows, ALWAYS, { days: 2, ...option });
+    assertEquals(whole.verdict.verdict, expected, what);
+    const partial = await report(rows, gap, { days: 2, ...option });
+    assertEquals(partial.verdict.verdict, expected === "clear" ? "unknown" : expected, what);
+  }
+  const text = gateText(
+    await report(rows, ALWAYS, { days: 2, ignore: ["app monitor", "x"], atMost: 5 }),
+  );
+  assertEquals(text.split("\n"), [
+    "/audio/:token: clear, 5 calls by app curl (3 calls), site a.test (2), at most 5 allowed",
+    "/video/:token: clear",
+    "Clear: 5 calls to /audio/:token and /video/:token, at most 5 allowed, from 2027-06-13 to" +
+    " 2027-06-15T12:00:00Z (2 whole days and part of 2027-06-15, UTC), and the record is complete.",
+    "  app curl, 3 calls, last recorded at 2027-06-15T12:00:00Z (deprecated)",
+    "  site a.test, 2 calls, last recorded at 2027-06-14T12:00:00Z (deprecated)",
+    "Ignored: app monitor (50 calls)",
+    "Ignored: x (not on record)",
+    COVERED,
+  ]);
+});
+
+Deno.test("the report says in which brownouts a client called, the middle one of a day, too", async () => {
+  const inBrownout = (hour: number, calls: number) =>
+    row(5, "app a", calls, { phase: "brownout", brownout: `2027-06-10T${hour}:00:00Z` });
+  const { clients } = await report(
+    [inBrownout(14, 2), inBrownout(12, 3), row(3, "app a", 1)],
+    ALWAYS,
+  );
+  assertEquals(clients.map(({ phases }) => phases), [{ brownout: 5, deprecated: 1 }]);
+  assertEquals(clients.map(phasesText), [
+    "deprecated; 3 calls in the brownout of 2027-06-10T12:00:00Z; " +
+    "2 calls in the brownout of 2027-06-10T14:00:00Z",
+  ]);
+});
+
+Deno.test("a report and its gate agree on period boundaries", async () => {
+  // Two whole days and today: the period starts at midnight, 60 hours ago.
+  const rows: [what: string, hoursAgo: number, verdict: string][] = [
+    ["the first moment", 60, "called"],
+    ["the moment before", 60 + 1 / HOUR, "clear"],
+    ["exactly two days ago", 48, "called"],
+    ["just now", 0, "called"],
+    ["tomorrow, by a database's clock that was ahead", -13, "called"],
+  ];
+  for (const [what, hoursAgo, expected] of rows) {
+    const called = row(hoursAgo / 24, "curl", 1);
+    const { verdict, clients, routes } = await report([called], ALWAYS, { days: 2 });
+    assertEquals(verdict.verdict, expected, what);
+    const shown = expected === "called" ? 1 : 0;
+    const inTable = routes.flatMap(({ days }) => days).reduce((sum, { calls }) => sum + calls, 0);
+    assertEquals([clients.length, inTable], [shown, shown], what);
+  }
+});
+
+Deno.test("the report takes the dates from the record, and lists others beside them", async () => {
+  const other = definePolicy({ deprecatedAt: "2027-01-01" });
+  const servers = [
+    running(1000, { id: "b", policies: { ...POLICIES, "/video/:token": other } }),
+    running(900),
+    session(800, 700, { id: "c", policies: { "/audio/:token": other }, ended: "stopped" }),
+    session(700, 600, { id: "d", policies: { "/audio/:token": other }, ended: "stopped" }),
+  ];
+  assertEquals(gateText(await report([], servers)).split("\n").slice(3), [
+    "/video/:token announces deprecation 2027-01-01T00:00:00Z, sunset 2027-06-17T00:00:00Z, brownout " +
+    "2027-06-10T09:00:00Z/2027-06-10T17:00:00Z; but session b (process 4711 on web-1, started at 2027-01-31T12:00:00Z): " +
+    "deprecation 2027-01-01T00:00:00Z, no sunset",
+    COVERED,
+  ]);
+  const changed = { "/audio/:token": other, "/video/:token": other };
+  const both = await report([], [running(1000, { id: "b", policies: changed }), running(900)]);
+  assertEquals(both.otherDates.length, 1);
+  assertMatch(both.otherDates[0] ?? "", /^\/audio\/:token, \/video\/:token announce deprecation /);
+  const { policies } = await report([], servers);
+  assertEquals(policies["/video/:token"]?.sunsetAt, POLICY.sunsetAt);
+  assertEquals(policies["/audio/:token"]?.sunsetAt, POLICY.sunsetAt, "of a server that runs");
+});
+
+Deno.test("what a report says of the server is from the session that began last of those running", () => {
+  const [server, other] = [running(9, { id: "server" }), running(8, { id: "other" })];
+  const tried = session(2, 1, { id: "tried", ended: "stopped" });
+  assertEquals(latestSession([server, other, tried])?.id, "other");
+  assertEquals(latestSession([session(9, 8), tried])?.id, "tried");
+  assertEquals(latestSession([]), undefined);
+});
+
+Deno.test("a verdict is on the routes that servers announce, or on those given, and names them", async () => {
+  const [audio, video] = ["/audio/:token", "/video/:token"] as const;
+  const only = (route: keyof typeof POLICIES) => ({ [route]: POLICIES[route] });
+  const calls = [row(1, "curl", 3, { route: video })];
+  const is = (policies: Partial<typeof POLICIES>) => running(1000, { policies });
+  const ended = (policies: Partial<typeof POLICIES>) => session(999, 9, { ...stopped, policies });
+  const rows: [
+    what: string,
+    sessions: Session[],
+    verdict: string,
+    judged: string[],
+    routes?: string[],
+  ][] = [
+    ["both", [is(POLICIES)], "called", [audio, video]],
+    ["the line of one deleted", [is(only(audio)), ended(POLICIES)], "clear", [audio]],
+    ["the same, beside an old server", [is(only(audio)), is(POLICIES)], "called", [audio, video]],
+    ["both lines deleted", [is({}), ended(POLICIES)], "unknown", []],
+    ["no server any more", [ended(POLICIES)], "called", [audio, video]],
+    ["one that is called", [is(POLICIES)], "called", [video], [video]],
+    ["one that is not called, beside one that is", [is(POLICIES)], "clear", [audio], [audio]],
+  ];
+  for (const [what, sessions, expected, judged, routes] of rows) {
+    const called = await report(calls, sessions, { routes });
+    assertEquals([called.verdict.verdict, called.judged], [expected, judged], what);
+    const line = /^[A-Z].*/m.exec(gateText(called))?.[0] ?? "";
+    if (expected === "called") assertMatch(line, / 3 calls to \/video\/:token by 1 client from /);
+    if (judged.length === 0) assertMatch(line, /^Unknown: no server deprecates a route/);
+  }
+  const wrong = () => report([], [is(POLICIES)], { routes: ["/audio"] });
+  await assertRejects(
+    wrong,
+    RefusedError,
+    'route "/audio" was never counted, expected "/audio/:token" or "/video/:token"',
+  );
+});
+
+Deno.test("requests of probes are no calls, and have a line of their own", async () => {
+  const rows = [row(1, "probe a", 5, { impact: "none" }), row(0, "probe b", 4, { impact: "none" })];
+  const quiet = await report(rows, ALWAYS);
+  assertEquals([quiet.verdict.verdict, quiet.routes[0]?.otherRequests], ["clear", 0]);
+  assertStringIncludes(gateText(quiet), "\nNot counted as calls: 9 requests by 2 probes\n");
+  assert(!gateText(await report([], ALWAYS)).includes("probe"), "nothing is said of nobody");
+});
+
+Deno.test("a clear verdict says on whose word it rests", async () => {
+  const gone = { ended: "gone", endedBy: NOW - 50 * HOUR } as const;
+  const cut = session(1000, 50, gone);
+  const before = session(1000, 900, { id: "c", ...gone, endedBy: NOW - 800 * HOUR });
+  const named = await report([], [cut, before, running(50, { id: "b" })]);
+  const text = gateText(named);
+  assertMatch(text, /^Clear, on your word of when 2 dead servers had ended: no calls to /m);
+  const process = "(process 4711 on web-1, started at 2027-01-31T12:00:00Z)";
+  const lines = [
+    `Declared gone: session a ${process}, ended by 2027-06-13T10:00:00Z, last report at ` +
+    "2027-06-13T10:00:00Z. Calls within a minute of that report may be missing",
+    `Declared gone: session c ${process}, ended by 2027-05-13T04:00:00Z, last report at ` +
+    "2027-05-09T00:00:00Z",
+  ];
+  assertEquals(text.split("\n").filter((line) => line.startsWith("Declared gone")), lines);
+  assertEquals(JSON.parse(usageJson(named)).trusted.gone[1], {
+    id: "c",
+    process: { ...PROCESS, started: "2027-01-31T12:00:00.000Z" },
+    reported: "2027-05-09T00:00:00.000Z",
+    endedBy: "2027-05-13T04:00:00.000Z",
+  });
+  const sessions = [cut, session(49, 30, stopped), running(28, { id: "d" })];
+  const both = gateText(await report([], sessions, { trustStops: true }));
+  assertMatch(both, /^Clear, on your word that during 2 stops \(3 h 0 min\) nothing else served,/m);
+  assertMatch(both, / wrong, and of when 1 dead server had ended: no calls/);
+  assertStringIncludes(
+    both,
+    "\nTrusted: 2027-06-13T10:00:00Z to 2027-06-13T11:00:00Z (1 h 0 min) without a server\n" +
+      "Trusted: 2027-06-14T06:00:00Z to 2027-06-14T08:00:00Z (2 h 0 min) without a server\n",
+  );
+});
+
+Deno.test("a clear verdict says what a probe showed", async () => {
+  const url = "https://media.example.com";
+  const lineFor = async (probed: string[]) =>
+    gateText(await report([], ALWAYS, { probe: { url, probed, hidden: [] } })).split("\n").at(-1);
+  const covered = "The verdict covers the calls that reached the servers. ";
+  assertEquals(
+    await lineFor(["/audio/:token"]),
+    `${covered}A probe of /audio/:token through ${url} found no cache that hides others.`,
+  );
+  assertEquals(await lineFor([]), `${covered}A cache in front may hide others.`);
+});
+
+Deno.test("an unknown verdict says what would help, and when it can be clear", async () => {
+  const stop = [session(1000, 30, stopped), running(29)]; // it ends on 14 June, 07:00
+  const old = [session(1000, 150, stopped), running(149)]; // it ends on 9 June, 07:00
+  const silent = session(9, 8, { id: "s" });
+  const trust = "With `--trust-stops`, if that is true, this would be clear.";
+  const within = "if that is true, and TIME is within a minute of its last report";
+  const rows: [what: string, sessions: Session[], lines: string[], usageDays?: number][] = [
+    ["a stop of yesterday", stop, [
+      trust,
+      "Without it, the verdict cannot be clear before 2027-06-22.",
+    ]],
+    ["an older stop", old, [
+      trust,
+      "Without it, the verdict cannot be clear before 2027-06-17.",
+    ]],
+    ["never counted", [], []],
+    ["a silent server", [...stop, silent], [
+      `With \`--gone s --ended TIME --trust-stops\`, ${within}, this would be clear.`,
+    ]],
+    ["a silent server, and an end in the period", [running(29), silent], [
+      `With \`--gone s --ended TIME\`, ${within}, this could be clear from 2027-06-22.`,
+    ]],
+    ["days deleted before they are asked for", stop, [trust], 6],
+    ["a stop on the first day of the record", [session(3, 2, stopped), running(1)], [
+      "The verdict cannot be clear before 2027-06-23.",
+    ]],
+    ["a server that has just fallen silent", [running(1000), session(9, 1 / 120)], [
+      "A server that has been silent for less than a minute may still report: ask again a minute later.",
+    ]],
+  ];
+  for (const [what, sessions, expected, usageDays = 7] of rows) {
+    const text = gateText(await report([], sessions, { usageDays }));
+    assertEquals(
+      text.match(/(?:With(?: `|out it)|The verdict cannot|A server that).*/g) ?? [],
+      expected,
+      `${what}: ${text}`,
+    );
+  }
+  // It is as said.
+  const { recovery } = await report([], old);
+  const from = Date.parse(recovery ?? "");
+  for (const [now, expected] of [[from - HOUR, "unknown"], [from + HOUR, "clear"]] as const) {
+    const later = running(149, { reported: now + 1 });
+    const { verdict } = await report([], [old[0] as Session, later], { now });
+    assertEquals(verdict.verdict, expected);
+  }
+  assertEquals((await report([], old, { days: 5 })).verdict.verdict, "clear");
+  assertEquals((await report([], old, { days: 6 })).verdict.verdict, "unknown");
+});
+
+Deno.test("the report adds up the releases of the period, and the apps of other clients", async () => {
+  const of = (daysAgo: number, client: string, release: string, calls: number) =>
+    row(daysAgo, client, calls, { release });
+  const rows = [
+    of(0, "app a", "2.0", 3),
+    of(5, "app a", "2.0", 2),
+    of(5, "app a", "1.0", 6),
+    of(1, "app a", "", 9),
+    of(8, "app a", "0.9", 9), // before the period
+    of(1, "app b", "1.0", 2),
+    of(1, "id c", "okhttp", 1),
+  ];
+  const whole = await report(rows, ALWAYS);
+  const expected = [
+    { release: "1.0", calls: 6, last: NOW - 5 * DAY },
+    { release: "2.0", calls: 5, last: NOW },
+  ];
+  const [a, b] = whole.clients;
+  assertEquals([a?.calls, a?.releases, b?.releases.length], [20, expected, 1]);
+  const { clients } = JSON.parse(usageJson(whole));
+  assertEquals(clients[0].releases[0], { ...expected[0], last: "2027-06-10T12:00:00.000Z" });
+  assertMatch(
+    usageText(whole),
+    /Phases {6}Releases or apps\napp a .* {2}1\.0 \(6 calls\), 2\.0 \(5\)\napp b .* deprecated\nid c .* {2}okhttp \(1 call\)\n/,
+  );
+  const one = await report(rows, ALWAYS, { client: "app b" });
+  assertEquals(one.clients.map(({ client }) => client), ["app b"]);
+  assert(!usageText(one).includes("Releases"), "it has one only");
+  assert(!gateText(whole).includes("2.0"));
+
+  const many = Array.from({ length: 60 }, (_, index) => of(1, "app a", `1.${index}`, 1 + index));
+  const text = usageText(await report(many, ALWAYS));
+  assertMatch(text, / 1\.59 \(60 calls\), 1\.58 \(59\), .*, 1\.35 \(36\), and 35 more\n/);
+});
+
+Deno.test("reportUsage() refuses a client that is not on record, and knows one from before", async () => {
+  const unknown = () => report(ROWS, ALWAYS, { client: "overcast" });
+  await assertRejects(
+    unknown,
+    RefusedError,
+    'No client "overcast" on record; use the report\'s name',
+  );
+  const { clients } = await report(ROWS, ALWAYS, { client: "Forgotten" });
+  assertEquals(clients, []);
+});
+
+Deno.test("waitForReports() waits for two flushes, once the database's clock has caught up", async () => {
+  let passed = 0;
+  using _timer = stub(globalThis, "setTimeout", (run, time = 0) => {
+    passed += time;
+    queueMicrotask(() => run());
+    return 0 as unknown as ReturnType<typeof setTimeout>;
+  });
+  using _clock = stub(performance, "now", () => passed);
+  const other = session(10, 1 / 3600, { id: "b" });
+  const rows: [
+    what: string,
+    sessions: Session[],
+    lag: number,
+    reportsAfter: number,
+    waits: number,
+  ][] = [
+    ["it has reported", ALWAYS, 0, 0, 0],
+    ["it reports soon", [other], 0, 3_000, 3_000],
+    ["it never reports", [other], 0, Infinity, 10_000],
+    ["it never reports, and the clock is behind", [other], 30_000, Infinity, 40_000],
+    ["the clock is a minute behind", [other], MINUTE, Infinity, 0],
+    ["it is silent", [session(10, 1 / 60)], 0, Infinity, 0],
+    ["it has ended", [session(10, 1 / 3600, stopped)], 0, Infinity, 0],
+  ];
+  for (const [what, sessions, lag, reportsAfter, waits] of rows) {
+    passed = 0;
+    const asked = { now: NOW, clock: NOW - lag };
+    const ledger = {
+      time: () => Promise.resolve(asked),
+      sessions: () =>
+        Promise.resolve(
+          sessions.map((each) => passed < reportsAfter ? each : { ...each, reported: NOW + 1 }),
+        ),
+    };
+    const awaited: string[] = [];
+    await waitForReports(ledger, asked, (awaits) => awaited.push(...awaits.map(({ id }) => id)));
+    assertEquals([passed, awaited], [waits, waits > 0 ? ["b"] : []], what);
+  }
+});

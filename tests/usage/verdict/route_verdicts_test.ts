@@ -1,0 +1,251 @@
+/** The verdict on each route, beside that on all of them. */
+
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { RefusedError } from "../../../lib/errors/refused_error.ts";
+import { usageJson } from "../../../lib/usage/output/json.ts";
+import { usagePage } from "../../../lib/usage/output/page.ts";
+import type { Session, UsageRow } from "../../../lib/usage/record/records.ts";
+import type { UsageReportOptions } from "../../../lib/usage/verdict/report.ts";
+import { callsIn, type ClientUsage } from "../../../lib/usage/verdict/sums.ts";
+import { gateText, usageText } from "../../../lib/usage/output/text.ts";
+import {
+  ALWAYS,
+  HOUR,
+  MINUTE,
+  NOW,
+  POLICY,
+  report,
+  row,
+  running,
+  session,
+} from "../../support/usage_report.ts";
+
+const ROUTES = ["/v1/a", "/v1/b", "/v1/c"] as const;
+const policiesOf = (routes: readonly string[]) =>
+  Object.fromEntries(routes.map((route) => [route, POLICY]));
+const policies = policiesOf(ROUTES);
+const always = running(1000, { policies });
+const silent = session(9, 8, { id: "s", policies });
+const ended = { id: "e", policies, ended: "stopped" } as const;
+const called = [
+  row(0, "id key-1", 3, { route: "/v1/b" }),
+  row(2, "id key-2", 9, { route: "/v1/b" }),
+];
+const process = String.raw`\(process 4711 on web-1, started at \S+\)`;
+
+/** What happened, the verdicts on the routes and on all of them, and what the gate says. */
+const SCENES: readonly (readonly [
+  what: string,
+  rows: readonly UsageRow[],
+  sessions: readonly Session[],
+  verdicts: string,
+  said: readonly RegExp[],
+  options?: Partial<UsageReportOptions>,
+])[] = [
+  ["nobody called", [], [always], "clear, clear, clear: clear", [
+    /^\/v1\/a: clear\n\/v1\/b: clear\n\/v1\/c: clear\nClear: no calls to \/v1\/a and /,
+  ]],
+  ["one was called", called, [always], "clear, called, clear: called", [
+    /^\/v1\/a: clear\n\/v1\/b: called, 12 calls by id key-2 \(9 calls\), id key-1 \(3\), the last recorded at 2027-06-15T12:00:00Z\n\/v1\/c: clear\nStill called: 12 calls to \/v1\/b by 2 clients from 2027-06-08 to /,
+  ]],
+  ["some calls are allowed", called, [always], "clear, clear, clear: clear", [
+    /\n\/v1\/b: clear, 12 calls by id key-2 \(9 calls\), id key-1 \(3\), at most 12 allowed\n/,
+  ], { atMost: 12 }],
+  [
+    "each route has fewer calls than are allowed, but not all together",
+    [...called, row(1, "id key-1", 5, { route: "/v1/c" })],
+    [always],
+    "clear, clear, clear: called",
+    [/\n\/v1\/c: clear, 5 calls by id key-1, at most 12 allowed\nStill called: 17 calls to /],
+    { atMost: 12 },
+  ],
+  ["a server was killed", [], [always, silent], "unknown, unknown, unknown: unknown", [
+    /^\/v1\/a: unknown, no calls counted, but 1 server is silent\n/,
+    /missing\.\n {2}Session s .*\n {2}A silent .*\n {2}TIME .*\n {2}With .* last report, this would be clear\./,
+  ]],
+  [
+    "a server was killed after calls",
+    called,
+    [always, silent],
+    "unknown, called, unknown: called",
+    [
+      /^\/v1\/a: unknown, no calls counted, but 1 server is silent\n\/v1\/b: called, 12 calls .*\n\/v1\/c: unknown/,
+      RegExp(`\nStill called: .*\n {2}Session s ${process} has not reported since \\S+\n`),
+      /run: media usage --gone s --ended TIME\n/,
+      /With `--gone s --ended TIME`, .* last report, the unknown routes would be clear\.\n {2}id key-1, 3 /,
+    ],
+  ],
+  [
+    "it was declared gone",
+    called,
+    [always, { ...silent, ended: "gone", endedBy: silent.reported + 5_000 }],
+    "clear, called, clear: called",
+    [
+      /^\/v1\/a: clear on your word\n\/v1\/b: called, .*\n\/v1\/c: clear on your word\nStill called: /,
+      /\nRoutes are clear on your word of when 1 dead server had ended\.\nDeclared gone: session s /,
+    ],
+  ],
+  [
+    "it had run on without the record, and counted one route only",
+    [],
+    [
+      always,
+      session(999, 40, {
+        id: "s",
+        policies: policiesOf(["/v1/a"]),
+        ended: "gone",
+        endedBy: NOW - 30 * HOUR,
+      }),
+    ],
+    "unknown, unknown, unknown: unknown",
+    [
+      /^\/v1\/a: unknown, no calls counted, but 1 server may have answered calls after the last report\n/,
+      RegExp(`\n/v1/b: unknown, .*, but until 2027-\\S+, session s ${process} did not count /v1/b`),
+    ],
+  ],
+  [
+    "a server does not count one route",
+    called,
+    [always, running(9, { id: "x", policies: policiesOf(["/v1/a", "/v1/b"]) })],
+    "clear, called, unknown: called",
+    [
+      RegExp(
+        `\n/v1/c: unknown, .*, but session x ${process} does not count /v1/c: deprecate it .*\nStill called: .*\n {2}id key-1`,
+      ),
+    ],
+  ],
+  [
+    "all stopped for an hour, and the record starts in the period",
+    [],
+    [session(100, 50, ended), running(49, { policies })],
+    "unknown, unknown, unknown: unknown",
+    [
+      /^\/v1\/a: unknown, no calls counted, but the record starts at 2027-06-11T08:00:00Z; no server was running during 1 stop \(1 h 0 min\)\n/,
+      /\n {2}The record starts at 2027-06-11T08:00:00Z\n/,
+    ],
+  ],
+  [
+    "all stopped for an hour, on the operator's word",
+    called,
+    [session(1000, 50, ended), running(49, { policies })],
+    "clear, called, clear: called",
+    [/\nRoutes are clear on your word that during 1 stop \(1 h 0 min\) .* wrong\.\nTrusted: 2027-/],
+    { trustStops: true },
+  ],
+  ["a cache answers for one route", [], [always], "clear, unknown, clear: unknown", [
+    /^\/v1\/a: clear\n\/v1\/b: unknown, no calls counted, but a cache answers\n\/v1\/c: clear\nUnknown: .*\nThe verdict covers/,
+  ], {
+    probe: {
+      url: "https://a.test",
+      probed: ["/v1/a", "/v1/c"],
+      hidden: [{ route: "/v1/b", reason: "a cache answers" }],
+    },
+  }],
+  ["two clients are ignored", called, [always], "clear, clear, clear: clear", [
+    /^\/v1\/a: clear\n\/v1\/b: clear\n/,
+    /\nIgnored: id key-1 \(3 calls\)\nIgnored: id key-2 \(9 calls\)\nIgnored: key-2 \(not on record; did you mean "id key-2"\?\)\nIgnored: nobody \(not on record\)\n/,
+  ], { ignore: ["id key-1", "id key-2", "key-2", "nobody"] }],
+];
+
+for (const [what, rows, sessions, expected, said, options] of SCENES) {
+  Deno.test(`each route has a verdict of its own: ${what}`, async () => {
+    const whole = await report(rows, sessions, options);
+    const verdicts = whole.verdicts.map(({ verdict }) => verdict).join(", ");
+    assertEquals(`${verdicts}: ${whole.verdict.verdict}`, expected);
+    const text = gateText(whole);
+    for (const each of said) assertMatch(text, each);
+    // It is what --route says, and what the JSON has.
+    const json = JSON.parse(usageJson(whole));
+    assertEquals(json.verdicts.map(({ route }: { route: string }) => route), ROUTES);
+    assert(!("unknown" in json));
+    for (const [at, route] of ROUTES.entries()) {
+      const { probe } = options ?? {};
+      const hidden = probe?.hidden.filter((each) => each.route === route) ?? [];
+      const alone = await report(rows, sessions, {
+        ...options,
+        routes: [route],
+        probe: probe && { ...probe, hidden },
+      });
+      const of = JSON.parse(usageJson(alone));
+      assertEquals(json.verdicts[at], of.verdicts[0]);
+      const { route: _, calls, clients, ...verdict } = json.verdicts[at];
+      for (const [name, value] of Object.entries(verdict)) assertEquals(value, of[name], name);
+      const callers = alone.clients.map(({ client, calls }) => [client, calls]);
+      assertEquals(clients.map((each: ClientUsage) => [each.client, each.calls]), callers);
+      assertEquals(calls, callsIn(alone.clients));
+      assertEquals(gateText(alone).match(/^\/v1/gm), null, "one route has one verdict");
+    }
+  });
+}
+
+Deno.test("a route that is named twice has one verdict, with all of its calls", async () => {
+  const twice = await report(called, [always], { routes: ["/v1/b", "/v1/a", "/v1/b"] });
+  assertEquals(twice.verdicts.map(({ route, calls }) => [route, calls]), [
+    ["/v1/b", 12],
+    ["/v1/a", 0],
+  ]);
+});
+
+const FORTY = Array.from({ length: 40 }, (_, index) => `/v1/things-${index}/:id`);
+
+Deno.test("forty routes have a line each, and only days with calls", async () => {
+  const rows = FORTY.slice(0, 6).flatMap((route, index) => [
+    row(3, "id key-1", 2 + index, { route }),
+    row(0, `id key-${index}`, 1, { route }),
+  ]);
+  const servers = [running(1000, { policies: policiesOf(FORTY) })];
+  const whole = await report(rows, servers);
+  const lines = gateText(whole).split("\n");
+  assertEquals(lines.filter((line) => /^\/v1\/things-\d+\/:id: (?:clear$|called, )/.test(line)), [
+    ...lines.slice(0, 40),
+  ]);
+  assertEquals(lines.filter((line) => line.endsWith(": clear")).length, 34);
+  assertMatch(lines[40] ?? "", /^Still called: 33 calls to 6 routes by 6 clients from /);
+
+  const text = usageText(whole);
+  const days = text.match(/^ {2}20\d\d-\d\d-\d\d .*/gm) ?? [];
+  assertEquals(days.length, 12);
+  assert(days.every((line) => /█/.test(line)));
+  assertMatch(
+    text,
+    /\n\/v1\/things-2\/:id: 5 calls\. Sunset: .*\n.*\n.*\n {2}id key-1, 4 calls, last .*\n {2}id key-2, 1 call, last /,
+  );
+  assertMatch(text, /\n\n\/v1\/things-39\/:id: 0 calls\. Sunset: .*\n\n/);
+  const page = usagePage(whole);
+  assertEquals(page.match(/<li>\/v1\/things-\d+\/{id}: /g)?.length, 40);
+  assert(!page.includes("0 calls (brownout"), "a day without calls");
+  assertMatch(page, /<h2>.*things-2\/{id}.*<\/h2>[^]*>id key-1<[^]*>id key-2<[^]*<h2>.*things-3\//);
+  const few = await report(rows, servers, { routes: FORTY.slice(0, 5) });
+  assertMatch(usageText(few), /^ {2}2027-06-11 +0$/m);
+});
+
+Deno.test("a report that is kept says when it was made, and nothing that expires", async () => {
+  const worlds = [
+    await report([], ALWAYS),
+    await report(called, [always, silent]),
+    await report([], [session(9, 1 / 120)]),
+    await report([], [session(9, 8, { reported: NOW + MINUTE })], { lag: 3 * MINUTE }),
+    await report([], []),
+  ];
+  for (const world of worlds) {
+    const page = usagePage(world).replaceAll(/<style>[^]*?<\/style>|<[^>]*>/g, "");
+    for (const text of [usageText(world), page]) {
+      // "or now" is a word of the command line.
+      assertEquals(text.replaceAll("or now if", "").match(/\bnow\b|\btoday\b|\bso far\b/g), null);
+    }
+    assertMatch(usageText(world), /^Calls .* to (\S+) \(.*\nMade at \1\. /);
+    assertMatch(page, /Made at 15 Jun 2027, 12:0\d UTC\./);
+  }
+});
+
+Deno.test("a client's name without its kind is recognized", async () => {
+  const rows = [row(40, "app PocketPlayer", 1), row(1, "site a.test", 1)];
+  const options = [["PocketPlayer", "app PocketPlayer"], ["a.test", "site a.test"]] as const;
+  for (const [client, meant] of options) {
+    await assertRejects(
+      () => report(rows, ALWAYS, { client }),
+      RefusedError,
+      `No client "${client}" on record; did you mean "${meant}"?`,
+    );
+  }
+});
