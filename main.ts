@@ -52,15 +52,15 @@ import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
 import { impactOf } from "./lib/server/impact.ts";
 import { FaultLog, lineLog, type Log } from "./lib/log/log.ts";
 import type { MediaStorage } from "./lib/storage/media/media_storage.ts";
-import { openStorage } from "./lib/storage/media/open_storage.ts";
+import { openStorage } from "./lib/storage/engines/open_storage.ts";
 import { nextChange, policyOf } from "./lib/server/policies.ts";
 import { type MarkedResponse, prepareResponses } from "./lib/server/prepared_responses.ts";
-import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problem_types.ts";
+import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problems.ts";
 import { type App, requireListenAccess, runServer } from "./lib/server/process.ts";
 import { lengthFields, type Representation, representItem } from "./lib/server/representation.ts";
 import { deprecatedPaths, METHODS, normalizeUrl, pathOf, withToken } from "./lib/server/route.ts";
 import type { RetiredRoute, Route } from "./lib/server/route.ts";
-import type { Handler, Outcome, Server } from "./lib/server/server.ts";
+import type { Handler, MarkedOutcome, Server } from "./lib/server/handler.ts";
 import { requireStorageAccess } from "./lib/server/storage_access.ts";
 import { VERSION } from "./lib/server/version.ts";
 import { CachedStorage } from "./lib/storage/cache.ts";
@@ -171,7 +171,7 @@ function match(routes: readonly Route[], url: string) {
  * it: Content-Type: application/problem+json, Content-Length, X-Content-Type-Options: nosniff, and
  * Cache-Control: no-store, no-transform. It also passes on the successor, for Link.
  */
-async function answer(call: Call): Promise<Outcome> {
+async function answer(call: Call): Promise<MarkedOutcome> {
   const { request: { method, headers }, now, isBadHost, route, segment, token, successor } = call;
   const { routes, storage, config, meter } = call.server;
   if (isBadHost) return problem(call, 400, "bad-host", "The Host field is not a valid host");
@@ -249,7 +249,7 @@ async function answerItem(
   call: Call,
   found: LookupResult,
   kinds: readonly Kind[],
-): Promise<Outcome> {
+): Promise<MarkedOutcome> {
   // An item that is served has a successor, also on the 404 of the route for the other kind.
   const isServed = found.state === "published" || found.state === "linked";
   const announced = isServed ? call : { ...call, successor: undefined };
@@ -275,7 +275,7 @@ async function answerItem(
 }
 
 /** Serves a representation by the request's preconditions and Range: 412, 304, 416, 206 or 200. */
-async function serve(call: Call, selected: Representation): Promise<Outcome> {
+async function serve(call: Call, selected: Representation): Promise<MarkedOutcome> {
   const { server: { faults }, request: { method, headers }, now, successor } = call;
   const { length, contentFields } = selected;
   const condition = evaluatePreconditions(headers, selected, now);
@@ -309,7 +309,7 @@ function freshnessOf({ route, server: { config } }: Call): Field {
 }
 
 /** Returns an error's outcome. A fault is logged under the id in the problem's `instance`. */
-function fail(call: Call, error: unknown): Outcome {
+function fail(call: Call, error: unknown): MarkedOutcome {
   const { server: { faults }, request: { method }, route } = call;
   if (error instanceof UnpublishedError) { // between lookup and opening, so it is no fault
     return problem({ ...call, successor: undefined }, 410, "unpublished", UNPUBLISHED);
@@ -327,7 +327,7 @@ function fail(call: Call, error: unknown): Outcome {
 }
 
 /** Makes the response, and counts it if its route is deprecated. */
-function respond(call: Call, outcome: Outcome): MarkedResponse {
+function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
   const { server: { config, clock }, request, retired, phaseEnd: until = Infinity } = call;
   const { status, body, successor, isReusable } = outcome;
   // On every status, a deprecated route announces its retirement with Deprecation (RFC 9745),

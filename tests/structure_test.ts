@@ -32,6 +32,7 @@ const ROOMS = [
   ["lib/storage/content"],
   ["lib/storage/content/folder", "lib/storage/content/bucket", "lib/storage/content/none"],
   ["lib/storage/media"],
+  ["lib/storage/engines"],
   ["lib/server"],
   ["lib/documents"],
   ["lib/publishing"],
@@ -123,6 +124,7 @@ needing("files")("what a start imports needs no driver or command", () => {
     "lib/pages",
     "lib/server",
     "lib/storage",
+    "lib/storage/engines",
     "lib/storage/media",
     "lib/usage/record",
   ]);

@@ -2,7 +2,8 @@
 
 import { Command } from "commander";
 import { toRecord } from "../publishing/exported_record.ts";
-import { type Context, EXISTING, print, withStorage } from "./command.ts";
+import { type Context, EXISTING, withStorage } from "./context.ts";
+import { print } from "./print.ts";
 
 /** The minimum number of characters to print at a time. */
 const CHUNK_LENGTH = 64 * 1024;

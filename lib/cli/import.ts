@@ -12,20 +12,13 @@ import { RefusedError } from "../errors/refused_error.ts";
 import { readable } from "../input/user_file.ts";
 import { placesOf } from "../server/start_line.ts";
 import { isWithin, refusalOfStoragePath, storagePathsOf } from "../publishing/storage_paths.ts";
-import {
-  type Context,
-  fromUser,
-  print,
-  printError,
-  reportWait,
-  requireContentOwner,
-  withStorage,
-} from "./command.ts";
+import { type Context, fromUser, requireContentOwner, withStorage } from "./context.ts";
 import { interruptionSignal } from "./interruption.ts";
-import { openOutput } from "./output.ts";
+import { openOutput } from "./output_file.ts";
 import { showProgress } from "./progress.ts";
 import { Refusals } from "./refusals.ts";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
+import { print, printError, reportWait } from "./print.ts";
 
 interface Options {
   readonly dryRun?: boolean;

@@ -1,7 +1,7 @@
 /** Ctrl-C and other signals to stop, for commands that must clean up before they end. */
 
-import { printError } from "./command.ts";
 import { exitStatusOf, onStopSignal, type StopSignal } from "../server/stop_signal.ts";
+import { printError } from "./print.ts";
 
 export class InterruptedError extends Error {
   override readonly name = "InterruptedError";

@@ -3,7 +3,8 @@
 import { Command } from "commander";
 import { toRecord } from "../publishing/exported_record.ts";
 import { printable } from "../input/printable.ts";
-import { type Context, EXISTING, print, withStorage } from "./command.ts";
+import { type Context, EXISTING, withStorage } from "./context.ts";
+import { print } from "./print.ts";
 
 export function listCommand(context: Context): Command {
   return new Command("list")

@@ -14,7 +14,7 @@ import { OwnerError } from "../storage/content/folder/owner.ts";
 import { messageOf } from "../input/printable.ts";
 import { RefusedError } from "../errors/refused_error.ts";
 import { shellWord } from "../input/shell_word.ts";
-import { print, printError, type Program } from "./command.ts";
+import type { Program } from "./context.ts";
 import { exportCommand } from "./export.ts";
 import { importCommand } from "./import.ts";
 import { InterruptedError } from "./interruption.ts";
@@ -26,6 +26,7 @@ import { mediaUsageCommand } from "./usage.ts";
 import { verifyCommand } from "./verify.ts";
 import { StorageError } from "../errors/storage_error.ts";
 import { EXIT_STATUS, ExitError, exitStatusAfter } from "../errors/exit_status.ts";
+import { print, printError } from "./print.ts";
 
 /** The commands that only print. */
 const PRINTING_COMMANDS = ["list", "export", "show"];

@@ -13,23 +13,22 @@ import {
 } from "../publishing/publish.ts";
 import { publishAll } from "../publishing/publish_all.ts";
 import { isFolder } from "../publishing/sources.ts";
-import { pathsOf } from "../server/route.ts";
+import { itemPaths } from "../server/route.ts";
 import type { Kind } from "../storage/item.ts";
 import type { Token } from "../storage/token.ts";
 import {
   type Context,
   fromUser,
-  printError,
-  reportWait,
   requireContentOwner,
   tokenArgument,
   withStorage,
-} from "./command.ts";
+} from "./context.ts";
 import { argument } from "../input/arguments.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { storagePathsOf } from "../publishing/storage_paths.ts";
 import { showProgress } from "./progress.ts";
 import { reportPublishing } from "./publish_report.ts";
+import { printError, reportWait } from "./print.ts";
 
 interface Options extends Omit<PublishOptions, "signal" | "watch" | "reuse"> {
   readonly again?: true;
@@ -110,7 +109,7 @@ export function publishCommand(context: Context): Command {
           warn: (text) => printError(`media: warning: ${text}`),
         });
         const urlsOf = (item: { kind: Kind; token: Token }) =>
-          pathsOf(context.routes, item).map((path) => (config.publicUrl ?? "") + path);
+          itemPaths(context.routes, item).map((path) => (config.publicUrl ?? "") + path);
         await reportPublishing(outcomes, { urlsOf, isOne, json });
       });
     });

@@ -4,8 +4,8 @@ import { messageOf, printable } from "../input/printable.ts";
 import type { PublishOutcome } from "../publishing/publish_all.ts";
 import { toRecord } from "../publishing/exported_record.ts";
 import { entryOf, type LinkedItem, type PublishedItem } from "../storage/item.ts";
-import { print, printError } from "./command.ts";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
+import { print, printError } from "./print.ts";
 
 interface PublishReportOptions {
   /** Returns the URLs of an item, or its paths if the public URL is not set. */

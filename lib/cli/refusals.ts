@@ -1,7 +1,7 @@
 /** The refusals of an import, for people. */
 
 import { printable } from "../input/printable.ts";
-import { printError } from "./command.ts";
+import { printError } from "./print.ts";
 
 /** How many refusals of one kind are printed. */
 const LIMIT = 20;

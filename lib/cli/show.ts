@@ -3,18 +3,12 @@
 import { RefusedError } from "../errors/refused_error.ts";
 import { Command } from "commander";
 import { FaultLog } from "../log/log.ts";
-import { pathsOf } from "../server/route.ts";
+import { itemPaths } from "../server/route.ts";
 import type { Token } from "../storage/token.ts";
 import { toRecord } from "../publishing/exported_record.ts";
 import { printable } from "../input/printable.ts";
-import {
-  type Context,
-  EXISTING,
-  print,
-  printError,
-  tokenArgument,
-  withStorage,
-} from "./command.ts";
+import { type Context, EXISTING, tokenArgument, withStorage } from "./context.ts";
+import { print, printError } from "./print.ts";
 
 export function showCommand(context: Context): Command {
   return new Command("show")
@@ -41,7 +35,7 @@ export function showCommand(context: Context): Command {
           ),
         });
         const heads = [];
-        for (const path of pathsOf(context.routes, record)) {
+        for (const path of itemPaths(context.routes, record)) {
           const request = new Request(`http://localhost${path}`, { method: "HEAD" });
           const { response: { status, headers } } = await handle(request, Date.now());
           heads.push({ path, status, fields: Object.fromEntries(headers) });

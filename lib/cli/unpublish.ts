@@ -8,13 +8,12 @@ import type { Token } from "../storage/token.ts";
 import {
   type Context,
   EXISTING,
-  print,
-  printError,
   requireContentOwner,
   tokenArgument,
   withStorage,
-} from "./command.ts";
+} from "./context.ts";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
+import { print, printError } from "./print.ts";
 
 export function unpublishCommand(context: Context): Command {
   return new Command("unpublish")

@@ -8,8 +8,9 @@ import type { Kind } from "../storage/item.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { newToken } from "../storage/token.ts";
 import { usageCommand, type UsageRecord } from "../usage/usage_command.ts";
-import { type Context, EXISTING, print, printError, withStorage } from "./command.ts";
-import { openOutput } from "./output.ts";
+import { type Context, EXISTING, withStorage } from "./context.ts";
+import { openOutput } from "./output_file.ts";
+import { print, printError } from "./print.ts";
 
 const PROGRAM = {
   command: "deno task media usage",

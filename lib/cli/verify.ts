@@ -5,10 +5,11 @@ import { type Verification, verify } from "../publishing/verify.ts";
 import type { Comparison } from "../storage/content/content_store.ts";
 import { toRecord } from "../publishing/exported_record.ts";
 import { SerialQueue } from "../async/serial_queue.ts";
-import { type Context, EXISTING, print, reportWait, withStorage } from "./command.ts";
+import { type Context, EXISTING, withStorage } from "./context.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { showProgress } from "./progress.ts";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
+import { print, reportWait } from "./print.ts";
 
 /** The marks of `rclone check --combined` for each state, with storage as the source. */
 const MARKS = { same: "=", missing: "-", unused: "+", different: "*", failed: "!" } as const;

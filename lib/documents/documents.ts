@@ -1,13 +1,13 @@
 /** The documents that the server generates: the retirement notice and the OpenAPI description. */
 
 import { describeApi } from "./openapi.ts";
-import { noticeAt } from "../pages/notice.ts";
+import { noticeAt } from "../lifecycle/notice.ts";
 import { noticePage } from "./notice_page.ts";
 import { prefersJson } from "../http/accept.ts";
 import type { Field } from "../http/outcome.ts";
-import { PROBLEM_TYPES } from "../server/problem_types.ts";
+import { PROBLEM_TYPES } from "../server/problems.ts";
 import { reprDigest, type Representation } from "../server/representation.ts";
-import type { ServerConfig } from "../server/server.ts";
+import type { ServerConfig } from "../server/handler.ts";
 import { policyOf } from "../server/policies.ts";
 import { type DocumentName, METHODS, pathOf, type Route, withToken } from "../server/route.ts";
 

@@ -1,9 +1,9 @@
 /** The retirement notice for people: a self-contained page that is complete without its script. */
 
 import type { ProblemType } from "../http/problem.ts";
-import { type Notice, noticesOf } from "../pages/notice.ts";
+import { type Notice, noticesOf } from "../lifecycle/notice.ts";
 import { code, contactText, escape, htmlPage, listOf, rfc } from "../pages/html.ts";
-import { changes, dates, pathsOf, state } from "../pages/notice_state.ts";
+import { changes, dates, pathList, state } from "../pages/notice_parts.ts";
 import { NOTICE_STYLE } from "../pages/style.ts";
 
 /** Adds the local time to every date, unless the reader's time zone is UTC. */
@@ -78,7 +78,7 @@ function headline(notice: Notice): string {
   const groups = Map.groupBy(noticesOf(notice), ({ phase }) => phase === "removed");
   const parts = [...groups].map(([isRemoved, notices]) => {
     const [is, what] = isRemoved ? [["was", "were"], "removed"] : [["is", "are"], "going away"];
-    return `${pathsOf(notices)} ${is[notices.length === 1 ? 0 : 1]} ${what}`;
+    return `${pathList(notices)} ${is[notices.length === 1 ? 0 : 1]} ${what}`;
   });
   return parts.join(", ") || OVER;
 }

@@ -12,7 +12,7 @@ import {
   responsesOf,
   SCHEMAS,
 } from "./openapi_responses.ts";
-import type { ServerConfig } from "../server/server.ts";
+import type { ServerConfig } from "../server/handler.ts";
 import { policyOf } from "../server/policies.ts";
 import { METHODS, pathOf, type Route, withToken } from "../server/route.ts";
 import { VERSION } from "../server/version.ts";

@@ -1,29 +1,29 @@
 /** The responses of each route, for the OpenAPI description. */
 
 import { z } from "zod";
-import { NOTICE } from "./notice.ts";
+import { NOTICE } from "./notice_schema.ts";
 import type { Policy } from "../lifecycle/policy.ts";
-import { PROBLEM_TYPES, PROBLEM_TYPES_PAGE, type ProblemName } from "../server/problem_types.ts";
+import { PROBLEM_TYPES, PROBLEM_TYPES_PAGE, type ProblemName } from "../server/problems.ts";
 import type { Route } from "../server/route.ts";
 
-const types = Object.keys(PROBLEM_TYPES).map((name) => `${PROBLEM_TYPES_PAGE}#${name}`);
-const uriReference = z.string().meta({ format: "uri-reference" });
+const PROBLEM_TYPE_URIS = Object.keys(PROBLEM_TYPES).map((name) => `${PROBLEM_TYPES_PAGE}#${name}`);
+const URI_REFERENCE = z.string().meta({ format: "uri-reference" });
 
-const Problem = z.object({
-  type: z.enum(types).describe("The kind of problem; links to its explanation"),
+const PROBLEM = z.object({
+  type: z.enum(PROBLEM_TYPE_URIS).describe("The kind of problem; links to its explanation"),
   title: z.string().describe("A short name for the kind of problem"),
   status: z.int().min(400).max(599).describe("The HTTP status"),
   detail: z.string().describe("What is wrong with this request, for humans"),
-  instance: uriReference.exactOptional().describe("Identifies this occurrence; of faults only"),
-  successor: uriReference.exactOptional()
+  instance: URI_REFERENCE.exactOptional().describe("Identifies this occurrence; of faults only"),
+  successor: URI_REFERENCE.exactOptional()
     .describe("The item's replacement; on deprecated paths only"),
-  documentation: uriReference.exactOptional()
+  documentation: URI_REFERENCE.exactOptional()
     .describe("Explains the retirement; on deprecated paths only"),
 }).describe("Problem details (RFC 9457)");
 
 /** The schemas of JSON content. */
 export const SCHEMAS = {
-  Problem,
+  Problem: PROBLEM,
   Notice: NOTICE.describe(
     "The retirement notice; instants are UTC. `endpoints` says what applies to each path. The other " +
       "dates are the common policy's, and left out without endpoints",
@@ -151,14 +151,14 @@ function itemResponses(
   isDeprecated: boolean,
 ): Responses {
   const content = Object.fromEntries(kinds.map((kind) => [`${kind}/*`, {}]));
-  const names: FieldName[] = ["Content-Disposition", "Content-Language"];
+  const itemFields: FieldName[] = ["Content-Disposition", "Content-Language"];
   const isRemoved = isDeprecated && policy.sunsetAt !== undefined;
   const problems: ProblemName[] = ["bad-host", "malformed-token", "never-published"];
   problems.push("unpublished", "content-replaced", "storage-unavailable");
   if (isDeprecated && policy.brownouts.length > 0) problems.push("brownout");
   if (isRemoved) problems.push("removed");
   return {
-    ...representation("Published", content, ["ETag", "Last-Modified"], names),
+    ...representation("Published", content, ["ETag", "Last-Modified"], itemFields),
     ...errors(problems, policy),
     307: {
       description: "The item is at the public URL in Location; preconditions and Range apply there",

@@ -68,11 +68,6 @@ export interface Product {
   readonly release?: string | undefined;
 }
 
-/** Returns the name under which to count a client, as {@linkcode productOf} does. */
-export function clientOf(userAgent: string | null): string {
-  return productOf(userAgent).name;
-}
-
 /**
  * Returns the name and release under which to count a client. The name is that of the first product
  * that few other clients name, or else that of the browser. It has at most 64 characters, all

@@ -1,7 +1,7 @@
 /** The two samples that let a newcomer's first request succeed. */
 
 import { fileURLToPath } from "node:url";
-import { pathsOf, type Route } from "../server/route.ts";
+import { itemPaths, type Route } from "../server/route.ts";
 import { tokenOf } from "../storage/token.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { publishFile } from "./publish.ts";
@@ -36,7 +36,7 @@ export async function publishSamples(
   const paths: string[] = [];
   for (const { token } of SAMPLES) {
     const result = await storage.catalogue.find(token);
-    if (result.state === "published") paths.push(...pathsOf(routes, result.item).slice(1));
+    if (result.state === "published") paths.push(...itemPaths(routes, result.item).slice(1));
   }
   return paths;
 }

@@ -36,7 +36,7 @@ export function pathOf({ pattern }: Route): string {
 }
 
 /** Returns the paths of an item, the deprecated ones last. */
-export function pathsOf(
+export function itemPaths(
   routes: readonly Route[],
   { kind, token }: { kind: Kind; token: Token },
 ): string[] {

@@ -3,7 +3,7 @@
 import { formatInstant } from "../http/timestamp.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import { requireOwner } from "../storage/content/folder/owner.ts";
-import { openStorage } from "../storage/media/open_storage.ts";
+import { openStorage } from "../storage/engines/open_storage.ts";
 import type { RoutePolicies } from "../usage/record/records.ts";
 import { type Config, readConfig } from "./config.ts";
 import { readVariables, unknownText } from "./environment.ts";

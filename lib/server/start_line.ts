@@ -3,7 +3,7 @@
 import { placeIn, warningOf } from "../database/postgres_url.ts";
 import { momentAt } from "../lifecycle/policy.ts";
 import type { Log } from "../log/log.ts";
-import { announcedBy } from "../pages/notice.ts";
+import { announcedBy } from "../lifecycle/notice.ts";
 import type { Recorder } from "../usage/record/recorder.ts";
 import type { RoutePolicies } from "../usage/record/records.ts";
 import { sessionFacts } from "../usage/record/session_name.ts";

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { unescape } from "@std/html/entities";
-import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";
-import { noticeAt } from "../../lib/pages/notice.ts";
+import { PROBLEM_TYPES } from "../../lib/server/problems.ts";
+import { noticeAt } from "../../lib/lifecycle/notice.ts";
 import { noticePage } from "../../lib/documents/notice_page.ts";
 import { PHASES } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";

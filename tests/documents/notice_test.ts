@@ -1,6 +1,6 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { NOTICE } from "../../lib/documents/notice.ts";
-import { noticeAt } from "../../lib/pages/notice.ts";
+import { NOTICE } from "../../lib/documents/notice_schema.ts";
+import { noticeAt } from "../../lib/lifecycle/notice.ts";
 import type { Policy } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { plainHandler } from "../support/handlers.ts";

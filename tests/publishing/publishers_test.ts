@@ -6,7 +6,7 @@ import { dirname } from "node:path";
 import { type Verification, verify } from "../../lib/publishing/verify.ts";
 import { readConfig } from "../../lib/server/config.ts";
 import type { PublishedItem } from "../../lib/storage/item.ts";
-import { openStorage } from "../../lib/storage/media/open_storage.ts";
+import { openStorage } from "../../lib/storage/engines/open_storage.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { newPrefix } from "../support/bucket_storage.ts";
 import { openLocal } from "../support/local_storage.ts";

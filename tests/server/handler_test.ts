@@ -1,12 +1,12 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { assertSpyCalls } from "@std/testing/mock";
-import type { ServerConfig } from "../../lib/server/server.ts";
+import type { ServerConfig } from "../../lib/server/handler.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { FaultLog, type LogEvent } from "../../lib/log/log.ts";
 import { ReplacedError, UnpublishedError } from "../../lib/storage/errors.ts";
 import type { Policy } from "../../lib/lifecycle/policy.ts";
 import type { ItemStorage } from "../../lib/storage/storage.ts";
-import type { ProblemName } from "../../lib/server/problem_types.ts";
+import type { ProblemName } from "../../lib/server/problems.ts";
 import { plainHandler } from "../support/handlers.ts";
 import { createHandler } from "../../main.ts";
 import { fromRoot } from "../support/paths.ts";

@@ -4,7 +4,7 @@
  */
 
 import { assert, assertEquals } from "@std/assert";
-import { PROBLEM_TYPES, type ProblemName } from "../../lib/server/problem_types.ts";
+import { PROBLEM_TYPES, type ProblemName } from "../../lib/server/problems.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { newToken, type Token } from "../../lib/storage/token.ts";
 import type { LinkedItem, PublishedItem } from "../../lib/storage/item.ts";

@@ -2,7 +2,7 @@
 
 import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
 import type { BucketSettings } from "../../lib/storage/content/content_place.ts";
-import type { Engine } from "../../lib/storage/media/engine.ts";
+import type { Engine } from "../../lib/storage/engines/engine.ts";
 import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { readConfig } from "../../lib/server/config.ts";
 import { type MediaSubject, subjectOn } from "./media_subject.ts";

@@ -1,8 +1,8 @@
 /** Local storage in a temporary folder, for one test. */
 
-import type { Engine } from "../../lib/storage/media/engine.ts";
-import { Files } from "../../lib/storage/content/folder/files.ts";
-import { openEngine } from "../../lib/storage/media/sqlite.ts";
+import type { Engine } from "../../lib/storage/engines/engine.ts";
+import { FolderContent } from "../../lib/storage/content/folder/content.ts";
+import { openEngine } from "../../lib/storage/engines/sqlite.ts";
 import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { type MediaSubject, subjectOn } from "./media_subject.ts";
 
@@ -12,7 +12,7 @@ export async function openIn(
   database: Promise<Engine> = openEngine(`sqlite:${folder}/catalogue.sqlite`),
 ): Promise<MediaStorage> {
   const engine = await database;
-  return new MediaStorage(engine, new Files(`${folder}/files`, engine.catalogue));
+  return new MediaStorage(engine, new FolderContent(`${folder}/files`, engine.catalogue));
 }
 
 /** Counts the calls in a folder's ledger. */

@@ -1,8 +1,8 @@
 /** Storage in memory, for one test; needs no permissions. */
 
-import type { Engine } from "../../lib/storage/media/engine.ts";
+import type { Engine } from "../../lib/storage/engines/engine.ts";
 import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
-import { openEngine } from "../../lib/storage/media/sqlite.ts";
+import { openEngine } from "../../lib/storage/engines/sqlite.ts";
 import { MemoryContent } from "./memory_content.ts";
 import { type MediaSubject, subjectOn } from "./media_subject.ts";
 

@@ -1,7 +1,7 @@
 /** The notice in every phase. */
 
-import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";
-import { noticeAt } from "../../lib/pages/notice.ts";
+import { PROBLEM_TYPES } from "../../lib/server/problems.ts";
+import { noticeAt } from "../../lib/lifecycle/notice.ts";
 import { noticePage } from "../../lib/documents/notice_page.ts";
 import type { PHASES } from "../../lib/lifecycle/policy.ts";
 import { definePolicy, type PolicySettings } from "../../lib/lifecycle/policy_settings.ts";

@@ -3,14 +3,14 @@
  * which bare `deno test` does not permit.
  */
 
-import type * as engine from "../../lib/storage/media/postgres.ts";
+import type * as engine from "../../lib/storage/engines/postgres.ts";
 import { CATALOGUE } from "../../lib/storage/catalogue/schema.ts";
 import { LEDGER } from "../../lib/usage/record/schema.ts";
 import type { Database } from "../../lib/database/sql/database.ts";
 
-/** `openEngine()` of lib/storage/media/postgres.ts. */
+/** `openEngine()` of lib/storage/engines/postgres.ts. */
 export const openEngine: typeof engine.openEngine = async (...args) =>
-  await (await import("../../lib/storage/media/postgres.ts")).openEngine(...args);
+  await (await import("../../lib/storage/engines/postgres.ts")).openEngine(...args);
 
 /** Opens a database, and creates its tables. */
 export async function openDatabase(url: string): Promise<Database & AsyncDisposable> {

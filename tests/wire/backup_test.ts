@@ -1,8 +1,8 @@
 /** Backup and restore with the documentation's own commands, while items change. */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import type { Engine } from "../../lib/storage/media/engine.ts";
-import { openEngine as openSqlite } from "../../lib/storage/media/sqlite.ts";
+import type { Engine } from "../../lib/storage/engines/engine.ts";
+import { openEngine as openSqlite } from "../../lib/storage/engines/sqlite.ts";
 import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import type { Token } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";

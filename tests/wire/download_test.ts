@@ -1,7 +1,7 @@
 /** Downloads that clients abort, and content larger than the memory that a process may use. */
 
 import { assert, assertEquals } from "@std/assert";
-import { openEngine } from "../../lib/storage/media/sqlite.ts";
+import { openEngine } from "../../lib/storage/engines/sqlite.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { newPrefix, openBucket } from "../support/bucket_storage.ts";
 import { openLocal } from "../support/local_storage.ts";

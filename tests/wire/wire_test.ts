@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
-import { openEngine } from "../../lib/storage/media/sqlite.ts";
+import { openEngine } from "../../lib/storage/engines/sqlite.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { checkParity, checkProblem } from "../server/request_table.ts";
 import { openLocal } from "../support/local_storage.ts";

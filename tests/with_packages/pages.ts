@@ -4,7 +4,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { unescape } from "@std/html/entities";
 import { PHASES, type Policy } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";
+import { PROBLEM_TYPES } from "../../lib/server/problems.ts";
 import { ownerPage } from "../../lib/usage/output/owner_page.ts";
 import { usagePage } from "../../lib/usage/output/page.ts";
 import type { Session } from "../../lib/usage/record/records.ts";

@@ -1,6 +1,6 @@
 /** The application of a policy to requests, for every kind of server. */
 
-import { clientOf } from "../../http/user_agent.ts";
+import { productOf } from "../../http/user_agent.ts";
 import { CORS_FIELDS } from "../../http/cors.ts";
 import { parseHttpDate } from "../../http/http_date.ts";
 import type { Field } from "../../http/outcome.ts";
@@ -64,7 +64,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
     const isAuthorized = until !== Infinity && headers.has("authorization");
     const caller = onCount && {
       route: attempt("route", () => route?.(request)),
-      client: clientOf(headers.get("user-agent")),
+      client: productOf(headers.get("user-agent")).name,
     };
     if (caller && headers.has("upgrade")) Array.from(headers); // Deno keeps what was read, for onCount
     const given = refused && attempt("refusalFields", () => refusalFields(request));

@@ -9,7 +9,7 @@ import type { ContentStore, ExistingContent, Leftover, Source } from "../content
 import type { ContentReference, LookupResult, PublishedItem } from "../item.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
 import { forEach } from "../../async/for_each.ts";
-import type { Engine } from "./engine.ts";
+
 import type { Ledger } from "../../usage/record/ledger.ts";
 import { MissingError, ReplacedError, UnpublishedError } from "../errors.ts";
 import { quoted } from "../../input/printable.ts";
@@ -38,7 +38,10 @@ export class MediaStorage implements ItemStorage {
   #contentId: string | undefined;
 
   /** Closing the storage closes both. */
-  constructor({ catalogue, ledger, close }: Engine, readonly content: ContentStore) {
+  constructor(
+    { catalogue, ledger, close }: Pick<MediaStorage, "catalogue" | "ledger" | "close">,
+    readonly content: ContentStore,
+  ) {
     this.catalogue = catalogue;
     this.ledger = ledger;
     this.#close = close;

@@ -1,8 +1,8 @@
 /** The page for a client's owner: what to change, by when, and the evidence. */
 
 import { code, contactText, escape, listOf, pathText } from "../../pages/html.ts";
-import { noticeAt } from "../../pages/notice.ts";
-import { changes, dates } from "../../pages/notice_state.ts";
+import { noticeAt } from "../../lifecycle/notice.ts";
+import { changes, dates } from "../../pages/notice_parts.ts";
 import { formatInstant } from "../../http/timestamp.ts";
 import { list, picture, prose, reportPage } from "./page_html.ts";
 import { PICTURE_STYLE } from "./page_style.ts";

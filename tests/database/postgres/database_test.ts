@@ -2,7 +2,7 @@ import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import type { Schema } from "../../../lib/database/sql/schema.ts";
 import { CATALOGUE } from "../../../lib/storage/catalogue/schema.ts";
 import { LEDGER } from "../../../lib/usage/record/schema.ts";
-import type { Engine } from "../../../lib/storage/media/engine.ts";
+import type { Engine } from "../../../lib/storage/engines/engine.ts";
 import { COUNT } from "../../support/counted_call.ts";
 import type { CatalogueRecord } from "../../../lib/storage/catalogue/catalogue.ts";
 import { entryOf } from "../../../lib/storage/item.ts";

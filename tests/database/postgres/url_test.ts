@@ -114,7 +114,7 @@ test("a message of what was created names the database and the schema", async ()
   const database = await plain().createDatabase();
   const url = plain().urlOf(database);
   await plain().query(`CREATE SCHEMA other AUTHORIZATION ${USER}`, database);
-  const { openEngine } = await import("../../../lib/storage/media/postgres.ts");
+  const { openEngine } = await import("../../../lib/storage/engines/postgres.ts");
   for (const schema of ["public", "other"]) {
     const created: string[] = [];
     const options = { onCreate: (name: string) => void created.push(name) };

@@ -1,7 +1,7 @@
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { SqliteDatabase, type SqliteOptions } from "../../../lib/database/sqlite/database.ts";
-import { openEngine } from "../../../lib/storage/media/sqlite.ts";
+import { openEngine } from "../../../lib/storage/engines/sqlite.ts";
 import type { Schema } from "../../../lib/database/sql/schema.ts";
 import { DENO_RUNTIME } from "../../../lib/database/sqlite/deno_runtime.ts";
 import { CATALOGUE } from "../../../lib/storage/catalogue/schema.ts";

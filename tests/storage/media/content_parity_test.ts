@@ -2,7 +2,7 @@
 
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { createHash } from "node:crypto";
-import { openEngine } from "../../../lib/storage/media/sqlite.ts";
+import { openEngine } from "../../../lib/storage/engines/sqlite.ts";
 import type { PublishedItem } from "../../../lib/storage/item.ts";
 import { openLocal } from "../../support/local_storage.ts";
 import { inFolder, mediaHere } from "../../support/media_cli.ts";

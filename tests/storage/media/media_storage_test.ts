@@ -1,7 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { resolvesNext, stub } from "@std/testing/mock";
 import { BucketContent } from "../../../lib/storage/content/bucket/content.ts";
-import { Files } from "../../../lib/storage/content/folder/files.ts";
+import { FolderContent } from "../../../lib/storage/content/folder/content.ts";
 import { entryOf } from "../../../lib/storage/item.ts";
 import { MediaStorage } from "../../../lib/storage/media/media_storage.ts";
 import { openBucket } from "../../support/bucket_storage.ts";
@@ -29,7 +29,7 @@ needing("files")("unpublish() leaves content of another catalogue alone", async 
   const { catalogue, ledger } = subject.storage;
   const close = () => Promise.resolve();
   const engine = { catalogue, ledger, close };
-  const wrong = new MediaStorage(engine, new Files(`${another.folder}/files`, catalogue));
+  const wrong = new MediaStorage(engine, new FolderContent(`${another.folder}/files`, catalogue));
   await assertRejects(() => wrong.unpublish(token, 5000), StorageError, "is not the folder with");
   assertEquals((await subject.storage.find(token)).state, "published");
   assertEquals(await another.digests(), [digest]);

@@ -9,7 +9,7 @@ import { BucketContent } from "../../../../lib/storage/content/bucket/content.ts
 import { CachedStorage } from "../../../../lib/storage/cache.ts";
 import { PERIOD_MS } from "../../../../lib/storage/generations.ts";
 import { MediaStorage } from "../../../../lib/storage/media/media_storage.ts";
-import { openEngine } from "../../../../lib/storage/media/sqlite.ts";
+import { openEngine } from "../../../../lib/storage/engines/sqlite.ts";
 import { newToken } from "../../../../lib/storage/token.ts";
 import { CONFIG } from "../../../server/request_table.ts";
 import { newPrefix, openBucket, settingsOf } from "../../../support/bucket_storage.ts";

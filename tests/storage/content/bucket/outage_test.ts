@@ -1,7 +1,7 @@
 /** A server while its content store fails, and after. */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { openEngine } from "../../../../lib/storage/media/sqlite.ts";
+import { openEngine } from "../../../../lib/storage/engines/sqlite.ts";
 import type { PublishedItem } from "../../../../lib/storage/item.ts";
 import { checkParity, checkProblem } from "../../../server/request_table.ts";
 import { newPrefix, openBucket } from "../../../support/bucket_storage.ts";

@@ -1,7 +1,7 @@
 import { assertEquals, assertInstanceOf, assertMatch } from "@std/assert";
 import type { Field } from "../../lib/http/outcome.ts";
 import { problemDetails } from "../../lib/http/problem.ts";
-import { PROBLEM_TYPES } from "../../lib/server/problem_types.ts";
+import { PROBLEM_TYPES } from "../../lib/server/problems.ts";
 
 Deno.test("problemDetails() sets the length of its content for any detail", () => {
   for (const detail of ["", "a", '"\\\n\0', "é", "€", "🎧 é\u2028"]) {

@@ -38,7 +38,7 @@ import { StorageError } from "../../../errors/storage_error.ts";
 const IS_DIGEST = /^[0-9a-f]{64}$/;
 const IS_STAGED = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-export class Files implements PlainStore {
+export class FolderContent implements PlainStore {
   readonly kind = "folder";
   readonly #folder: string;
   readonly #catalogue: Pick<Catalogue, "usesAfterChanges">;

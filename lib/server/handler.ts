@@ -1,6 +1,6 @@
-/** The server as a request sees it. */
+/** What a handler of requests is given, and what it makes of them: types. */
 
-import type { Outcome as HttpOutcome } from "../http/outcome.ts";
+import type { Outcome } from "../http/outcome.ts";
 import type { MarkedResponse } from "./prepared_responses.ts";
 import type { Policies } from "./policies.ts";
 import type { ItemStorage } from "../storage/storage.ts";
@@ -33,7 +33,7 @@ export interface ServerConfig extends Policies {
 }
 
 /** The result of handling a request, before it becomes a response. */
-export interface Outcome extends HttpOutcome {
+export interface MarkedOutcome extends Outcome {
   /** The path that replaces the requested one. A deprecated route announces it. */
   readonly successor?: string | undefined;
   /**

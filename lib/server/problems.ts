@@ -7,7 +7,7 @@ import { REFUSAL_TYPES } from "../lifecycle/refusal.ts";
 import { type Field, NO_STORE } from "../http/outcome.ts";
 import { problemDetails, type ProblemType } from "../http/problem.ts";
 import type { RetiredRoute } from "./route.ts";
-import type { Outcome } from "./server.ts";
+import type { MarkedOutcome } from "./handler.ts";
 
 /** The page that explains the types. Their names are its fragments. */
 export const PROBLEM_TYPES_PAGE = "/deprecation";
@@ -82,7 +82,7 @@ type NamesOf<Status extends number> = {
 }[ProblemName];
 
 /** The optional parts of a problem, besides its status, type and detail. */
-interface ProblemOptions extends Pick<Outcome, "isReusable"> {
+interface ProblemOptions extends Pick<MarkedOutcome, "isReusable"> {
   /** More fields of the response. */
   readonly fields?: readonly Field[];
   /** Logs the cause with the status, and returns the id under which the log has it. */
@@ -105,7 +105,7 @@ export function problem<Status extends number>(
   name: NamesOf<Status>,
   detail: string,
   { fields = [], logAs, isReusable }: ProblemOptions = {},
-): Outcome {
+): MarkedOutcome {
   const details = problemDetails({
     status,
     fields: [NO_STORE, ...fields],

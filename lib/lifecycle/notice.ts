@@ -8,7 +8,7 @@ import {
   momentAt,
   type Phase,
   type Policy,
-} from "../lifecycle/policy.ts";
+} from "./policy.ts";
 
 /** What a policy announces, with dates in ISO 8601. */
 interface Announced {

@@ -2,7 +2,7 @@
 
 import type { ContentPlace } from "../content/content_place.ts";
 import type { OpenOptions } from "../../database/open_options.ts";
-import { MediaStorage } from "./media_storage.ts";
+import { MediaStorage } from "../media/media_storage.ts";
 
 interface StoragePlaces {
   readonly engine: "sqlite" | "postgres";
@@ -24,8 +24,8 @@ export async function openStorage(
     return new MediaStorage(opened, NO_CONTENT);
   }
   if (content.kind === "folder") {
-    const { Files } = await import("../content/folder/files.ts");
-    return new MediaStorage(opened, new Files(content.path, opened.catalogue, options));
+    const { FolderContent } = await import("../content/folder/content.ts");
+    return new MediaStorage(opened, new FolderContent(content.path, opened.catalogue, options));
   }
   const { BucketContent } = await import("../content/bucket/content.ts");
   return new MediaStorage(opened, new BucketContent(content, options));

@@ -1,18 +1,15 @@
-/** The parts that commands share: opening storage, reading tokens, reporting errors and printing. */
+/** What commands are given, and what they share: opening storage, and reading arguments. */
 
 import { resolve } from "node:path";
 import type { Config } from "../server/config.ts";
 import { parseToken } from "../storage/token.ts";
 import { argument } from "../input/arguments.ts";
-import { printableLines } from "../input/printable.ts";
-import { RefusedError } from "../errors/refused_error.ts";
-import { writeAll } from "../input/write_all.ts";
-import type { Handler, Server } from "../server/server.ts";
+import type { Handler, Server } from "../server/handler.ts";
 import type { Route } from "../server/route.ts";
-import { clearProgress } from "./progress.ts";
+import { printError, reportWait } from "./print.ts";
 import type { OpenOptions } from "../database/open_options.ts";
 import { requireOwner } from "../storage/content/folder/owner.ts";
-import { openStorage } from "../storage/media/open_storage.ts";
+import { openStorage } from "../storage/engines/open_storage.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 
 /** The parts of the server that commands use. */
@@ -70,36 +67,4 @@ export function fromUser(path: string): string {
   return resolve(isTask && Deno.env.get("INIT_CWD") || folder, path);
 }
 
-/** Prints a message to standard error, with unprintable characters escaped. */
-export function printError(text: string): void {
-  clearProgress();
-  try {
-    console.error(printableLines(text));
-  } catch { // a full disk must not change the exit status
-  }
-}
-
-const reported = new Set<string>();
-
-/** Prints the name of an operation that the command waits for, but only once. */
-export function reportWait(what: string): void {
-  if (!reported.has(what)) printError(`media: waiting for ${what}`);
-  reported.add(what);
-}
-
 export const tokenArgument = argument("a version 4 UUID", parseToken);
-
-/**
- * Prints one or more lines to standard output, with unprintable characters escaped.
- *
- * @throws {RefusedError} When the output cannot be written, or its reader has closed the pipe.
- */
-export async function print(line: string): Promise<void> {
-  clearProgress();
-  const bytes = new TextEncoder().encode(`${printableLines(line)}\n`);
-  try {
-    await writeAll(Deno.stdout, bytes);
-  } catch (cause) {
-    throw new RefusedError("The output cannot be written", { cause });
-  }
-}

@@ -2,26 +2,26 @@
 
 import { z } from "zod";
 import { PHASES } from "../lifecycle/policy.ts";
-import type { Notice } from "../pages/notice.ts";
+import type { Notice } from "../lifecycle/notice.ts";
 
-const instant = z.iso.datetime();
+const INSTANT = z.iso.datetime();
 
 /** What an endpoint's policy announces. */
-const Announced = z.object({
+const ANNOUNCED = z.object({
   phase: z.enum(PHASES).describe("The current phase"),
-  phaseEndsAt: instant.nullable().describe("When the next phase begins; null if none follows"),
-  deprecatedAt: instant.describe("When the deprecation starts"),
-  sunsetAt: instant.nullable()
+  phaseEndsAt: INSTANT.nullable().describe("When the next phase begins; null if none follows"),
+  deprecatedAt: INSTANT.describe("When the deprecation starts"),
+  sunsetAt: INSTANT.nullable()
     .describe("When the endpoints are removed; null while no date is set"),
-  brownouts: z.array(z.object({ start: instant, end: instant }))
+  brownouts: z.array(z.object({ start: INSTANT, end: INSTANT }))
     .describe("When the endpoints are temporarily disabled, ahead of the removal"),
   brownoutStatus: z.union([z.literal(503), z.literal(410)]).describe("The status in a brownout"),
   afterSunset: z.enum(["gone", "redirect"])
     .describe("The answer after the sunset: 410, or 308 to the successor"),
 });
-const { deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset } = Announced.shape;
+const { deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset } = ANNOUNCED.shape;
 
-export const NOTICE = Announced.extend({
+export const NOTICE = ANNOUNCED.extend({
   deprecatedAt: deprecatedAt.exactOptional(),
   sunsetAt: sunsetAt.exactOptional(),
   brownouts: brownouts.exactOptional(),
@@ -33,6 +33,6 @@ export const NOTICE = Announced.extend({
     path: z.string().describe("A deprecated path"),
     methods: z.array(z.string()),
     successor: z.string().describe("The path to use instead"),
-    ...Announced.shape,
+    ...ANNOUNCED.shape,
   })),
 }) satisfies z.ZodType<Notice>;

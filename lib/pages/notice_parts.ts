@@ -1,10 +1,10 @@
 /** The parts of a notice that concern the removal: its state, its dates, and what to change. */
 
-import { type EndpointNotice, type Notice, noticesOf } from "./notice.ts";
+import { type EndpointNotice, type Notice, noticesOf } from "../lifecycle/notice.ts";
 import { code, listOf, time } from "./html.ts";
 
 /** Lists the paths of notices in a sentence. */
-export function pathsOf(notices: readonly Notice[]): string {
+export function pathList(notices: readonly Notice[]): string {
   return listOf(notices.flatMap(({ endpoints }) => endpoints.map(({ path }) => code(path))));
 }
 
@@ -19,7 +19,7 @@ function sayOnce(
     groups.set(part, [...groups.get(part) ?? [], each]);
   }
   return [...groups.values()].map((group) =>
-    render(group[0] as EndpointNotice, groups.size === 1 ? "" : `${pathsOf(group)}: `)
+    render(group[0] as EndpointNotice, groups.size === 1 ? "" : `${pathList(group)}: `)
   ).join("\n");
 }
 

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { writable } from "../input/user_file.ts";
 import { writeAll } from "../input/write_all.ts";
 import { isWithin, refusalOfStoragePath } from "../publishing/storage_paths.ts";
-import { fromUser } from "./command.ts";
+import { fromUser } from "./context.ts";
 
 /** A file to write. */
 interface Output {

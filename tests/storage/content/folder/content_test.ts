@@ -29,7 +29,7 @@ needing("processes", program("mkfifo"), program("ln"), program("mkdir"))(
   },
 );
 
-test("Files.open() reads nothing of a range before it is requested", async () => {
+test("FolderContent.open() reads nothing of a range before it is requested", async () => {
   await using subject = await openLocal();
   const { storage, publish, damage } = subject;
   const item = await publish(newMetadata(), new Uint8Array(400_000));
