@@ -51,8 +51,7 @@ import { thisProcess } from "./lib/usage/record/deno_process.ts";
 import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
 import { impactOf } from "./lib/server/impact.ts";
 import { FaultLog, lineLog, type Log } from "./lib/log/log.ts";
-import type { MediaStorage } from "./lib/storage/media/media_storage.ts";
-import { openStorage } from "./lib/storage/engines/open_storage.ts";
+import { type OpenStorage, openStorage } from "./lib/storage/engines/open_storage.ts";
 import { nextChange, policyOf } from "./lib/server/policies.ts";
 import { type MarkedResponse, prepareResponses } from "./lib/server/prepared_responses.ts";
 import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problems.ts";
@@ -399,12 +398,12 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   const config = readConfig(variables.get, "server", deprecated);
   requireListenAccess(config);
   requireStorageAccess(config);
-  const media = await openMedia(config, log);
+  const { media, ledger, close } = await openMedia(config, log);
   const samples = config.isDefaultStorage
     ? await (await import("./lib/publishing/samples.ts")).publishSamples(media, routes)
     : [];
   const policies = Object.fromEntries(deprecated.map((path) => [path, policyOf(config, path)]));
-  const recorder = await createRecorder(config, { ledger: media.ledger, policies, clock, log });
+  const recorder = await createRecorder(config, { ledger, policies, clock, log });
   const { meter } = recorder;
   const storage = new CachedStorage(media, media.catalogue);
   const faults = new FaultLog(log);
@@ -426,17 +425,17 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
     onListen: (address) => logStart(address, config, { policies, samples, recorder, log }),
     async close() {
       await recorder.stop();
-      await storage.close();
+      await close();
     },
   };
 }
 
-/** Opens storage, and checks that its content belongs to its catalogue. */
-async function openMedia(config: Config, log: Log): Promise<MediaStorage> {
+/** Opens storage and the ledger, and checks that the content belongs to the catalogue. */
+async function openMedia(config: Config, log: Log): Promise<OpenStorage> {
   const onCreate = (what: string) => log({ event: "create", message: `created ${what}` });
-  const media = await openStorage(config, { onCreate });
-  if (config.content.kind !== "none") await media.prepare();
-  return media;
+  const opened = await openStorage(config, { onCreate });
+  if (config.content.kind !== "none") await opened.media.prepare();
+  return opened;
 }
 
 /** Creates the recorder of calls. If telemetry is on, it also exports metrics. */

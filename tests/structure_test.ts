@@ -92,6 +92,20 @@ needing("files")("each room uses only rooms below it", () => {
   assert(count > 200, `only ${count} imports are seen`);
 });
 
+needing("files")("media and the record of calls know nothing of each other", () => {
+  const isMedia = (path: string) => path.startsWith("lib/storage/");
+  const isRecord = (path: string) => path.startsWith("lib/usage/");
+  const crossing: string[] = [];
+  for (const [path, imported] of modules()) {
+    if (roomOf(path) === "lib/storage/engines") continue; // which opens both, side by side
+    for (const other of imported) {
+      const isCrossing = isMedia(path) && isRecord(other) || isRecord(path) && isMedia(other);
+      if (isCrossing) crossing.push(`${path} uses ${other}`);
+    }
+  }
+  assertEquals(crossing, []);
+});
+
 needing("files")("no file imports itself by way of others", () => {
   const rest = modules();
   for (let count = Infinity; rest.size < count;) {

@@ -10,6 +10,7 @@ import { printError, reportWait } from "./print.ts";
 import type { OpenOptions } from "../database/open_options.ts";
 import { requireOwner } from "../storage/content/folder/owner.ts";
 import { openStorage } from "../storage/engines/open_storage.ts";
+import type { Ledger } from "../usage/record/ledger.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 
 /** The parts of the server that commands use. */
@@ -38,22 +39,25 @@ export async function requireContentOwner({ content }: Config): Promise<void> {
 /** Opens storage that must already exist. */
 export const EXISTING = { mustExist: true };
 
-/** Runs an action on the configured storage, and closes it afterwards, even on errors. */
+/**
+ * Runs an action on the configured storage and the ledger beside it, and closes both afterwards, even
+ * on errors.
+ */
 export async function withStorage<T>(
   config: Config,
   options: Pick<OpenOptions, "mustExist" | "signal">,
-  action: (storage: MediaStorage) => Promise<T>,
+  action: (storage: MediaStorage, ledger: Ledger) => Promise<T>,
 ): Promise<T> {
-  const storage = await openStorage(config, {
+  const { media, ledger, close } = await openStorage(config, {
     ...options,
     onCreate: (what) => printError(`media: created ${what}`),
     onWarn: (message) => printError(`media: warning: ${message}`),
     onWait: reportWait,
   });
   try {
-    return await action(storage);
+    return await action(media, ledger);
   } finally {
-    await storage.close();
+    await close();
   }
 }
 

@@ -5,7 +5,8 @@ import { storagePathsOf } from "../publishing/storage_paths.ts";
 import type { Config } from "../server/config.ts";
 import { pathOf, type Route, withToken } from "../server/route.ts";
 import type { Kind } from "../storage/item.ts";
-import type { MediaStorage } from "../storage/media/media_storage.ts";
+import type { Catalogue } from "../storage/catalogue/catalogue.ts";
+import type { Ledger } from "../usage/record/ledger.ts";
 import { newToken } from "../storage/token.ts";
 import { usageCommand, type UsageRecord } from "../usage/usage_command.ts";
 import { type Context, EXISTING, withStorage } from "./context.ts";
@@ -25,7 +26,11 @@ export function mediaUsageCommand(context: Context): Command {
     printError: (text) => printError(`media: ${text}`),
     async withRecord(options: { readonly html?: string; readonly client?: string }, action) {
       const config = context.settings();
-      await withStorage(config, EXISTING, (storage) => action(recordOf(storage, config, context)));
+      await withStorage(
+        config,
+        EXISTING,
+        ({ catalogue }, ledger) => action(recordOf(ledger, catalogue, config, context)),
+      );
       if (options.html && options.client && config.publicUrl === undefined) {
         printError(
           "media: set PUBLIC_URL, so that the page names this server and links to its notice",
@@ -43,7 +48,8 @@ function successorOfDeleted(routes: readonly Route[]): string | undefined {
 }
 
 function recordOf(
-  { ledger, catalogue }: MediaStorage,
+  ledger: Ledger,
+  catalogue: Catalogue,
   config: Config,
   { routes }: Context,
 ): UsageRecord {

@@ -68,14 +68,14 @@ async function checkStorage(config: Config, attempt: Attempt): Promise<{ isCreat
     )
     : undefined;
   // Without a database, content is checked as if the start had just created it.
-  const media = opened ?? await openStorage({ ...config, ...IN_MEMORY }, {});
+  const { media, close } = opened ?? await openStorage({ ...config, ...IN_MEMORY }, {});
   if (content.kind === "bucket" || content.kind === "folder" && hasAccess) {
     await attempt(async () => {
       const { isCreating } = await media.checkPreparation();
       if (isCreating && content.kind === "folder") await requireOwner(content.path);
     });
   }
-  await media.close();
+  await close();
   return { isCreated };
 }
 

@@ -78,10 +78,6 @@ export class CachedStorage implements ItemStorage {
     }
   }
 
-  close(): Promise<void> {
-    return this.#storage.close();
-  }
-
   #cache(token: Token, lookup: Promise<LookupResult>): void {
     // Responses made from these lookups must end with them.
     if (this.#lookups.size >= MAX_LOOKUPS) this.generations.end();

@@ -36,6 +36,4 @@ export interface ItemStorage {
 
   /** Checks that storage answers. */
   check(): Promise<void>;
-
-  close(): Promise<void>;
 }

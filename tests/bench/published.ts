@@ -35,7 +35,7 @@ export function coldToken(index: number): Token {
 
 /** Publishes everything into a folder. */
 export async function publishAll(folder: string, extent: Extent): Promise<Published> {
-  const storage = await openIn(folder);
+  const { media: storage, close } = await openIn(folder);
   const publish = async (name: string, length: number, number = 0) => {
     const read = () => zeros(length, number);
     const item = { ...newMetadata(), name, ...await hashOf(read()) };
@@ -50,7 +50,7 @@ export async function publishAll(folder: string, extent: Extent): Promise<Publis
     await publish("medium.mp3", extent.medium),
     await publish("large.mp3", extent.large),
   ];
-  await storage.close();
+  await close();
   copyRecords(`${folder}/catalogue.sqlite`, hot, extent.cold);
   return { hot, megabyte, medium, large };
 }

@@ -72,11 +72,11 @@ test("media verify prints a summary when it is stopped", () =>
   inFolder(async (folder) => {
     const end = Promise.withResolvers<Response>();
     await using origin = new Origin(() => end.promise);
-    const storage = await openIn(folder);
+    const { media: storage, close } = await openIn(folder);
     const token = newToken();
     const location = origin.url("/");
     await storage.catalogue.add({ token, kind: "audio", location, publishedAt: 0 });
-    await storage.close();
+    await close();
     for (
       const [signal, code, args] of [["SIGINT", 130, []], ["SIGTERM", 143, ["--json"]]] as const
     ) {

@@ -42,7 +42,10 @@ const PLACES: [name: string, needs: readonly Need[], settings: () => Environment
  */
 async function stateOf(folder: string, environment: Environment) {
   const all: Environment = { ...storageIn(folder), ...environment };
-  const storage = await openStorage(readConfig((name) => all[name], "command"), {});
+  const { media: storage, close } = await openStorage(
+    readConfig((name) => all[name], "command"),
+    {},
+  );
   try {
     const items: PublishedItem[] = [];
     const unused: string[] = [];
@@ -55,7 +58,7 @@ async function stateOf(folder: string, environment: Environment) {
     await verify(storage, { withContent: true, signal: new AbortController().signal, report });
     return { items, unused };
   } finally {
-    await storage.close();
+    await close();
   }
 }
 

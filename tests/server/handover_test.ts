@@ -169,9 +169,9 @@ needing("processes", LINUX)(
     // at each of the two stops, at most one for each client.
     const most = 2 * (clients.kept + clients.new);
     assert(load.unanswered.new <= most, `${load.unanswered.new} new connections unanswered`);
-    const rows = await Array.fromAsync(subject.storage.ledger.usage("2000-01-01"));
+    const rows = await Array.fromAsync(subject.ledger.usage("2000-01-01"));
     assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), load.answers);
-    const sessions = (await subject.storage.ledger.sessions()).map(({ id }) => id);
+    const sessions = (await subject.ledger.sessions()).map(({ id }) => id);
     assertEquals(ends.map(({ log }) => log[0]?.["session"]).toSorted(), sessions.toSorted());
   },
 );

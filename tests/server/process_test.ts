@@ -99,7 +99,7 @@ test("deno's watcher, which restarts a server in its own process, leaves no serv
   await Deno.writeTextFile(watched, "");
   const flags = [...taskFlags(fromRoot("main.ts")), `--watch=${watched}`];
   const server = await ServerProcess.start({}, subject.folder, { flags });
-  const { ledger } = subject.storage;
+  const { ledger } = subject;
   await Deno.writeTextFile(watched, "changed");
   const ends = async () => (await ledger.sessions()).map(({ ended }) => ended);
   for (let waits = 0; (await ends()).length < 2; waits++) {
@@ -197,13 +197,13 @@ for (
       }
       assertMatch(output, /"event":"warning","message":"DEPRECATED_AT is not set/);
       assertMatch(output, /curl -I .*\/audio\//); // the samples
-      const storage = await openIn(`${folder}/data`);
-      const ends = async () => (await storage.ledger.sessions()).map(({ ended }) => ended);
+      const { ledger, close } = await openIn(`${folder}/data`);
+      const ends = async () => (await ledger.sessions()).map(({ ended }) => ended);
       for (let waits = 0; (await ends())[0] !== "stopped"; waits++) {
         assert(waits < 200, "the server did not stop");
         await pause(50);
       }
-      await storage.close();
+      await close();
       assertEquals(await callsIn(`${folder}/data`), 7);
       await Deno.remove(folder, { recursive: true });
     },

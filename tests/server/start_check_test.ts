@@ -57,7 +57,7 @@ test("--check registers nothing in storage that exists, and notices the content 
   await other.publish(newMetadata(), new Uint8Array(20));
   const fine = await check(subject.folder);
   assertEquals([fine.code, fine.err], [0, ""]);
-  assertEquals((await subject.storage.ledger.sessions()).length, 0);
+  assertEquals((await subject.ledger.sessions()).length, 0);
   const mixed = await check(subject.folder, { CONTENT: `${other.folder}/files` });
   assertEquals(mixed.code, 1);
   assertMatch(mixed.err, /is not the folder with the content of this catalogue/);

@@ -21,6 +21,7 @@ export interface Subject extends AsyncDisposable {
   readonly storage: ItemStorage;
   publish(metadata: ItemMetadata, content: Uint8Array): Promise<PublishedItem>;
   unpublish(token: Token, at: number): Promise<void>;
+  close(): Promise<void>;
   /** Replaces stored content with other bytes, or removes it. */
   damage(item: PublishedItem, content: Uint8Array | undefined): Promise<void>;
   /** The status for replaced content, if it differs from that for missing content. */
@@ -117,10 +118,10 @@ export function testStorage(
   });
 
   test("check() succeeds until storage is closed, and then everything fails", async (subject) => {
-    const { storage, publish } = subject;
+    const { storage, publish, close } = subject;
     const item = await publish(newMetadata(), CONTENT);
     await storage.check();
-    await storage.close();
+    await close();
     await assertRejects(() => storage.check(), StorageError);
     await assertRejects(async () => await storage.find(item.token, later()), StorageError);
   });

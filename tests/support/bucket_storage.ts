@@ -3,9 +3,8 @@
 import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
 import type { BucketSettings } from "../../lib/storage/content/content_place.ts";
 import type { Engine } from "../../lib/storage/engines/engine.ts";
-import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { readConfig } from "../../lib/server/config.ts";
-import { type MediaSubject, subjectOn } from "./media_subject.ts";
+import { type MediaSubject, storageOn, subjectOn } from "./media_subject.ts";
 import { openMemoryEngine } from "./memory_storage.ts";
 import type { S3Store } from "./s3_store.ts";
 
@@ -24,7 +23,7 @@ export async function openBucket(
 ): Promise<MediaSubject> {
   const database = engine ?? await openMemoryEngine();
   const content = new BucketContent(settingsOf(store, prefix));
-  return subjectOn(new MediaStorage(database, content), {
+  return subjectOn(storageOn(database, content), {
     replaced: 502,
     async damage({ digest }, bytes) {
       const key = encodeURI(`${prefix}/${digest.slice(0, 2)}/${digest}`);

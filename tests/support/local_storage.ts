@@ -3,16 +3,16 @@
 import type { Engine } from "../../lib/storage/engines/engine.ts";
 import { FolderContent } from "../../lib/storage/content/folder/content.ts";
 import { openEngine } from "../../lib/storage/engines/sqlite.ts";
-import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
-import { type MediaSubject, subjectOn } from "./media_subject.ts";
+import type { OpenStorage } from "../../lib/storage/engines/open_storage.ts";
+import { type MediaSubject, storageOn, subjectOn } from "./media_subject.ts";
 
 /** Opens the storage that a server keeps in a folder. */
 export async function openIn(
   folder: string,
   database: Promise<Engine> = openEngine(`sqlite:${folder}/catalogue.sqlite`),
-): Promise<MediaStorage> {
+): Promise<OpenStorage> {
   const engine = await database;
-  return new MediaStorage(engine, new FolderContent(`${folder}/files`, engine.catalogue));
+  return storageOn(engine, new FolderContent(`${folder}/files`, engine.catalogue));
 }
 
 /** Counts the calls in a folder's ledger. */
@@ -33,7 +33,7 @@ export async function openLocal(
 ): Promise<MediaSubject & { readonly folder: string }> {
   const folder = await Deno.makeTempDir({ prefix: "media-head-" });
   const storage = await openIn(folder, database);
-  await storage.prepare();
+  await storage.media.prepare();
   const subject = subjectOn(storage, {
     async damage({ digest }, content) {
       const path = `${folder}/files/${digest.slice(0, 2)}/${digest}`;

@@ -1,6 +1,10 @@
 /** Storage into which a test publishes. */
 
-import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
+import type { Ledger } from "../../lib/usage/record/ledger.ts";
+import type { OpenStorage } from "../../lib/storage/engines/open_storage.ts";
+import type { ContentStore } from "../../lib/storage/content/content_store.ts";
+import type { Engine } from "../../lib/storage/engines/engine.ts";
+import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { hashOf } from "../../lib/storage/content/hash.ts";
 import type { PublishedItem } from "../../lib/storage/item.ts";
 import { sourceOf } from "./body.ts";
@@ -9,8 +13,24 @@ import type { ItemMetadata, Subject } from "../storage/storage_suite.ts";
 /** Storage, with functions that change and show what it holds. */
 export interface MediaSubject extends Subject {
   readonly storage: MediaStorage;
+  readonly ledger: Ledger;
   /** Returns the digests of stored content. */
   digests(): Promise<string[]>;
+}
+
+/** Puts a content store beside an engine. */
+export function storageOn(
+  { catalogue, ledger, close }: Engine,
+  content: ContentStore,
+): OpenStorage {
+  return {
+    media: new MediaStorage(catalogue, content),
+    ledger,
+    async close() {
+      await close();
+      await content.close();
+    },
+  };
 }
 
 /** Publishes content. */
@@ -31,24 +51,25 @@ export async function publishTo(
  * @param place Functions that damage, list and remove content.
  */
 export function subjectOn(
-  storage: MediaStorage,
+  { media: storage, ledger, close: closeAll }: OpenStorage,
   place: Pick<MediaSubject, "damage" | "digests" | "replaced"> & { remove?(): Promise<void> },
 ): MediaSubject {
   let isOpen = true;
-  const close = storage.close.bind(storage);
-  storage.close = async () => {
-    if (isOpen) await close();
+  const close = async () => {
+    if (isOpen) await closeAll();
     isOpen = false;
   };
   return {
     storage,
+    ledger,
+    close,
     publish: (metadata, content) => publishTo(storage, metadata, content),
     async unpublish(token, at) {
       await storage.unpublish(token, at);
     },
     ...place,
     async [Symbol.asyncDispose]() {
-      await storage.close();
+      await close();
       await place.remove?.();
     },
   };

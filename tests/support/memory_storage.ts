@@ -1,10 +1,9 @@
 /** Storage in memory, for one test; needs no permissions. */
 
 import type { Engine } from "../../lib/storage/engines/engine.ts";
-import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { openEngine } from "../../lib/storage/engines/sqlite.ts";
 import { MemoryContent } from "./memory_content.ts";
-import { type MediaSubject, subjectOn } from "./media_subject.ts";
+import { type MediaSubject, storageOn, subjectOn } from "./media_subject.ts";
 
 /** Opens an empty database in memory. */
 export async function openMemoryEngine(): Promise<Engine & AsyncDisposable> {
@@ -16,7 +15,7 @@ export async function openMemoryEngine(): Promise<Engine & AsyncDisposable> {
 export async function openMemory(engine?: Engine): Promise<MediaSubject> {
   const database = engine ?? await openMemoryEngine();
   const content = new MemoryContent(database.catalogue);
-  return subjectOn(new MediaStorage(database, content), {
+  return subjectOn(storageOn(database, content), {
     damage({ digest }, bytes) {
       if (bytes === undefined) content.bytes.delete(digest);
       else content.bytes.set(digest, new Uint8Array(bytes));

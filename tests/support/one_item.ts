@@ -34,10 +34,6 @@ export class OneItem implements ItemStorage {
   version(): Promise<number> {
     return Promise.resolve(this.currentVersion);
   }
-
-  close() {
-    return Promise.resolve();
-  }
 }
 
 const missing = new StorageError("test", "content is missing");

@@ -2,6 +2,7 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Engine } from "../../lib/storage/engines/engine.ts";
+import type { OpenStorage } from "../../lib/storage/engines/open_storage.ts";
 import { openEngine as openSqlite } from "../../lib/storage/engines/sqlite.ts";
 import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import type { Token } from "../../lib/storage/token.ts";
@@ -73,7 +74,12 @@ class Load implements AsyncDisposable {
   #isOver = false;
   readonly #loops: Promise<void>[];
 
-  constructor(readonly storage: MediaStorage) {
+  readonly storage: MediaStorage;
+  readonly #close: () => Promise<void>;
+
+  constructor({ media, close }: OpenStorage) {
+    this.storage = media;
+    this.#close = close;
     this.#loops = Array.from({ length: LOOPS }, () => this.#run());
   }
 
@@ -90,7 +96,7 @@ class Load implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
-    await this.storage.close();
+    await this.#close();
   }
 
   async #run(): Promise<void> {
@@ -130,9 +136,9 @@ async function backUpUnderLoad(
   command: string,
   environment: Record<string, string> = {},
 ): Promise<Load> {
-  const storage = await openIn(`${folder}/data`, engine);
-  await storage.prepare();
-  const load = new Load(storage);
+  const opened = await openIn(`${folder}/data`, engine);
+  await opened.media.prepare();
+  const load = new Load(opened);
   await load.until(2 * ITEMS);
   assertEquals(await shell(command, folder, environment), { code: 0, said: "" });
   await load.until(2 * ITEMS);

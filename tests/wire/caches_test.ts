@@ -30,9 +30,9 @@ type Observations = ReadonlyMap<CacheName, Observation>;
  */
 async function observe(): Promise<Observations> {
   await using stack = new AsyncDisposableStack();
-  const { storage, publish, folder } = stack.use(await openLocal());
+  const { close, publish, folder } = stack.use(await openLocal());
   const { token } = await publish(newMetadata(), new Uint8Array(1000));
-  await storage.close();
+  await close();
   const PORT = String(freePort());
   const first = stack.use(await ServerProcess.start({ PORT }, folder)); // caches look for it
   const observations = new Map<CacheName, Observation>();

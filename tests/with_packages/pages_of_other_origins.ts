@@ -415,7 +415,7 @@ needing(...BROWSER, program("curl"))(
     })`);
     await new Deno.Command("curl", { args: ["-sI", source] }).output();
     await server.stop();
-    const rows = await Array.fromAsync(subject.storage.ledger.usage(""));
+    const rows = await Array.fromAsync(subject.ledger.usage(""));
     assertEquals(rows.map(({ client }) => client).sort(), ["app curl", "site localhost"]);
   },
 );
@@ -431,7 +431,7 @@ needing("processes")("CLIENT_FIELD names the clients that send it", async () => 
     await requestRaw(server.port, "HEAD", `/audio/${newToken()}`, { ...fields, ...agent });
   }
   await server.stop();
-  const rows = await Array.fromAsync(subject.storage.ledger.usage(""));
+  const rows = await Array.fromAsync(subject.ledger.usage(""));
   const counts = rows.map(({ client, calls }) => `${client}: ${calls}`);
   assertEquals(counts, ["(other): 3", "app okhttp: 1", `id ${consumers[1]}: 1`, "id team 7: 1"]);
 });

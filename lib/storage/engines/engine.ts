@@ -1,4 +1,4 @@
-/** The interface of engines. An engine keeps the catalogue and the ledger. */
+/** The interface of engines. An engine keeps the catalogue and, beside it, the ledger. */
 
 import type { Ledger } from "../../usage/record/ledger.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";

@@ -1,7 +1,13 @@
-/** Opening the configured storage. Each driver is loaded only if it is used. */
+/**
+ * Opens the configured storage: the media, and beside them the ledger of who still calls. Each driver
+ * is loaded only if it is used.
+ */
 
-import type { ContentPlace } from "../content/content_place.ts";
 import type { OpenOptions } from "../../database/open_options.ts";
+import type { Ledger } from "../../usage/record/ledger.ts";
+import type { Catalogue } from "../catalogue/catalogue.ts";
+import type { ContentPlace } from "../content/content_place.ts";
+import type { ContentStore } from "../content/content_store.ts";
 import { MediaStorage } from "../media/media_storage.ts";
 
 interface StoragePlaces {
@@ -10,23 +16,50 @@ interface StoragePlaces {
   readonly content: ContentPlace;
 }
 
-/** Opens the catalogue and the content. */
+/** The media and the ledger, and what closes both. */
+export interface OpenStorage {
+  readonly media: MediaStorage;
+  readonly ledger: Ledger;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the catalogue, the content and the ledger.
+ *
+ * @throws {StorageError} When the database cannot be opened, or belongs to another release.
+ */
 export async function openStorage(
-  { engine, databaseUrl, content }: StoragePlaces,
+  { engine, databaseUrl, content: place }: StoragePlaces,
   options: OpenOptions,
-): Promise<MediaStorage> {
+): Promise<OpenStorage> {
   const { openEngine } = engine === "postgres"
     ? await import("./postgres.ts")
     : await import("./sqlite.ts");
-  const opened = await openEngine(databaseUrl, options);
-  if (content.kind === "none") {
+  const { catalogue, ledger, close } = await openEngine(databaseUrl, options);
+  const content = await contentIn(place, catalogue, options);
+  return {
+    media: new MediaStorage(catalogue, content),
+    ledger,
+    async close() {
+      await close();
+      await content.close();
+    },
+  };
+}
+
+async function contentIn(
+  place: ContentPlace,
+  catalogue: Catalogue,
+  options: OpenOptions,
+): Promise<ContentStore> {
+  if (place.kind === "none") {
     const { NO_CONTENT } = await import("../content/none/no_content.ts");
-    return new MediaStorage(opened, NO_CONTENT);
+    return NO_CONTENT;
   }
-  if (content.kind === "folder") {
+  if (place.kind === "folder") {
     const { FolderContent } = await import("../content/folder/content.ts");
-    return new MediaStorage(opened, new FolderContent(content.path, opened.catalogue, options));
+    return new FolderContent(place.path, catalogue, options);
   }
   const { BucketContent } = await import("../content/bucket/content.ts");
-  return new MediaStorage(opened, new BucketContent(content, options));
+  return new BucketContent(place, options);
 }

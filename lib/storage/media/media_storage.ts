@@ -1,5 +1,5 @@
 /**
- * Storage made of a catalogue and a content store. The server reads it, and commands write to it.
+ * Storage of media: a catalogue and a content store. The server reads it, and commands write to it.
  */
 
 import type { Body } from "../../http/outcome.ts";
@@ -9,8 +9,6 @@ import type { ContentStore, ExistingContent, Leftover, Source } from "../content
 import type { ContentReference, LookupResult, PublishedItem } from "../item.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
 import { forEach } from "../../async/for_each.ts";
-
-import type { Ledger } from "../../usage/record/ledger.ts";
 import { MissingError, ReplacedError, UnpublishedError } from "../errors.ts";
 import { quoted } from "../../input/printable.ts";
 import { RefusedError } from "../../errors/refused_error.ts";
@@ -32,20 +30,10 @@ export interface Added {
 }
 
 export class MediaStorage implements ItemStorage {
-  readonly catalogue: Catalogue;
-  readonly ledger: Ledger;
-  readonly #close: () => Promise<void>;
   #contentId: string | undefined;
 
-  /** Closing the storage closes both. */
-  constructor(
-    { catalogue, ledger, close }: Pick<MediaStorage, "catalogue" | "ledger" | "close">,
-    readonly content: ContentStore,
-  ) {
-    this.catalogue = catalogue;
-    this.ledger = ledger;
-    this.#close = close;
-  }
+  /** Both are closed by the caller. */
+  constructor(readonly catalogue: Catalogue, readonly content: ContentStore) {}
 
   async find(token: Token, now = Date.now(), checks?: ObjectChecks): Promise<LookupResult> {
     const result = await this.catalogue.find(token);
@@ -117,11 +105,6 @@ export class MediaStorage implements ItemStorage {
     if (id === null) return;
     await this.content.check(id);
     this.#contentId = id;
-  }
-
-  async close(): Promise<void> {
-    await this.#close();
-    await this.content.close();
   }
 
   /**

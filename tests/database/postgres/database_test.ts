@@ -246,7 +246,7 @@ test("a server process under load opens two connections to PostgreSQL at most", 
   const DATABASE_URL = server().urlOf(database);
   await using subject = await openLocal(openEngine(DATABASE_URL));
   const { token } = await subject.publish(newMetadata(), new Uint8Array(1000));
-  await subject.storage.close();
+  await subject.close();
   await using process = await ServerProcess.start({ DATABASE_URL }, subject.folder);
   const counts: number[] = [];
   const asking = Array.from({ length: 50 }, async (_, index) => {

@@ -152,10 +152,10 @@ async function setUp({ isRelayed, settings }: Failure): Promise<World> {
   const relay = starting.use(new Relay(postgres.port));
   const database = await postgres.createDatabase();
   const url = postgres.urlOf(database, isRelayed ? relay.port : postgres.port);
-  const { storage, publish, folder } = starting.use(await openLocal(openEngine(url)));
+  const { close, publish, folder } = starting.use(await openLocal(openEngine(url)));
   const audio = await publish(newMetadata("audio"), new Uint8Array(1000));
   const video = await publish(newMetadata("video"), new Uint8Array(2000));
-  await storage.close();
+  await close();
   const environment = { DATABASE_URL: url };
   const server = starting.use(await ServerProcess.start(environment, folder));
   return { stack: starting.move(), postgres, relay, database, server, audio, video };

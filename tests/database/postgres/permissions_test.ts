@@ -66,7 +66,7 @@ test("a server with the README's permissions works on PostgreSQL with TLS, ignor
   await using subject = await openLocal(openEngine(encrypted(url, here().certificate)));
   const { folder } = subject;
   const { token } = await subject.publish(newMetadata(), new Uint8Array(1000));
-  await subject.storage.close();
+  await subject.close();
   await Deno.copyFile(here().certificate, `${folder}/certificate.pem`);
 
   const port = freePort();

@@ -45,7 +45,7 @@ test("a server whose catalogue is removed or replaced answers 503 until it is re
   for (const [what, change] of CHANGES) {
     await using subject = await openLocal();
     const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));
-    await subject.storage.close();
+    await subject.close();
     const [path, copy] = [`${subject.folder}/catalogue.sqlite`, `${subject.folder}/copy.sqlite`];
     const start = () => ServerProcess.start({}, subject.folder);
     const server = await start();
@@ -77,9 +77,9 @@ test("a server whose catalogue is removed or replaced answers 503 until it is re
     isSound(path);
     await using again = await start();
     assertEquals(await statusOf(again, "HEAD", `/media/${token}`), 200);
-    const storage = await openIn(subject.folder);
+    const { media: storage, close } = await openIn(subject.folder);
     assertEquals((await Array.fromAsync(storage.catalogue.list())).length, 2);
-    await storage.close();
+    await close();
   }
 });
 

@@ -29,7 +29,7 @@ for (const [file, journalMode, begin, admitsReaders] of CASES) {
   test(`a server never waits for the ${file}'s lock: ${begin}, ${journalMode}`, async () => {
     await using subject = await openLocal();
     const { token } = await subject.publish(newMetadata(), new Uint8Array(1_000));
-    await subject.storage.close(); // no process has it open
+    await subject.close(); // no process has it open
     const path = `${subject.folder}/catalogue.sqlite${file === "ledger" ? "-ledger" : ""}`;
     using holder = new DatabaseSync(path, { timeout: 10_000 });
     holder.exec(`PRAGMA journal_mode = ${journalMode}; BEGIN; SELECT * FROM sqlite_master`);

@@ -33,7 +33,7 @@ needing("processes", LINUX, program("setpriv"))(
   async () => {
     await using subject = await openLocal();
     const item = await subject.publish(newMetadata(), new Uint8Array(10));
-    await subject.storage.close();
+    await subject.close();
     const path = `${subject.folder}/files/${item.digest.slice(0, 2)}/${item.digest}`;
     const runner = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]; // for root
     const isRoot = Deno.uid() === 0;

@@ -26,10 +26,11 @@ needing("files")("unpublish() leaves content of another catalogue alone", async 
   const content = new Uint8Array(10);
   const { token, digest } = await subject.publish(newMetadata(), content);
   await another.publish(newMetadata(), content);
-  const { catalogue, ledger } = subject.storage;
-  const close = () => Promise.resolve();
-  const engine = { catalogue, ledger, close };
-  const wrong = new MediaStorage(engine, new FolderContent(`${another.folder}/files`, catalogue));
+  const { catalogue } = subject.storage;
+  const wrong = new MediaStorage(
+    catalogue,
+    new FolderContent(`${another.folder}/files`, catalogue),
+  );
   await assertRejects(() => wrong.unpublish(token, 5000), StorageError, "is not the folder with");
   assertEquals((await subject.storage.find(token)).state, "published");
   assertEquals(await another.digests(), [digest]);
@@ -40,9 +41,10 @@ needing("network")(
   async () => {
     await using store = new ScriptedStore();
     store.script = (head) => head.startsWith("PUT") ? response(200, {}) : refusal(404, "NoSuchKey");
-    const storage = new MediaStorage(await openMemoryEngine(), new BucketContent(store.settings));
-    await storage.prepare();
-    await storage.close();
+    await using engine = await openMemoryEngine();
+    const content = new BucketContent(store.settings);
+    await new MediaStorage(engine.catalogue, content).prepare();
+    await content.close();
   },
 );
 
@@ -56,7 +58,8 @@ needing("network")(
       return isRefused ? refusal(403, "ExpiredToken") : refusal(404, "NoSuchKey");
     };
     const content = new BucketContent(store.settings);
-    const storage = new MediaStorage(await openMemoryEngine(), content);
+    await using engine = await openMemoryEngine();
+    const storage = new MediaStorage(engine.catalogue, content);
     const location = "s3://media/a.mp4";
     const item = {
       ...newMetadata(),
@@ -67,7 +70,7 @@ needing("network")(
     };
     const adding = storage.addAll([[item.token, entryOf(item)]]);
     await assertRejects(() => adding, StorageError, "ExpiredToken");
-    await storage.close();
+    await content.close();
   },
 );
 

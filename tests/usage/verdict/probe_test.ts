@@ -126,7 +126,7 @@ async function serve(
 ): Promise<void> {
   await using subject = await openLocal();
   const { token } = await subject.publish(newMetadata("audio"), new Uint8Array(1000));
-  await subject.storage.close();
+  await subject.close();
   await using server = await ServerProcess.start({ ...environment }, subject.folder);
   {
     using ledger = new DatabaseSync(`${subject.folder}/catalogue.sqlite-ledger`, {

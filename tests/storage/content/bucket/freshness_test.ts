@@ -8,7 +8,8 @@ import type { PublishedItem } from "../../../../lib/storage/item.ts";
 import { BucketContent } from "../../../../lib/storage/content/bucket/content.ts";
 import { CachedStorage } from "../../../../lib/storage/cache.ts";
 import { PERIOD_MS } from "../../../../lib/storage/generations.ts";
-import { MediaStorage } from "../../../../lib/storage/media/media_storage.ts";
+import type { MediaStorage } from "../../../../lib/storage/media/media_storage.ts";
+import { storageOn } from "../../../support/media_subject.ts";
 import { openEngine } from "../../../../lib/storage/engines/sqlite.ts";
 import { newToken } from "../../../../lib/storage/token.ts";
 import { CONFIG } from "../../../server/request_table.ts";
@@ -62,7 +63,7 @@ for (const seed of [1, 2]) {
         const open = () => openEngine(`sqlite:${folder}/catalogue.sqlite`);
         await using subject = await openBucket(store(), await open(), prefix);
         const content = new BucketContent(settingsOf(store(), prefix));
-        const second = new MediaStorage(await open(), content);
+        const { media: second, close } = storageOn(await open(), content);
         const clock = { now: START };
         const servers = [serverOn(subject.storage, clock), serverOn(second, clock)];
         const random = randomFrom(seed);
@@ -149,7 +150,7 @@ for (const seed of [1, 2]) {
           }
         }
         if (isDown) await store().launch();
-        await second.close();
+        await close();
         for (const method of ["GET", "HEAD"]) {
           for (const status of [200, 410, 502, 503]) assert(seen.has(`${method} ${status}`));
         }
@@ -160,7 +161,7 @@ for (const seed of [1, 2]) {
 /** Opens storage on a store that counts requests, with items whose objects it has. */
 async function openScripted(fake: ScriptedStore, count: number) {
   const engine = await openMemoryEngine();
-  const storage = new MediaStorage(engine, new BucketContent(fake.settings));
+  const { media: storage, close } = storageOn(engine, new BucketContent(fake.settings));
   const items = Array.from({ length: count }, (_, index): PublishedItem => ({
     ...newMetadata(),
     digest: index.toString(16).padStart(64, "0"),
@@ -169,7 +170,7 @@ async function openScripted(fake: ScriptedStore, count: number) {
   await engine.catalogue.addAll(
     items.map((item) => [item.token, { state: "published", kind: item.kind, item }]),
   );
-  return { storage, items };
+  return { storage, items, close };
 }
 
 needing("processes")(
@@ -177,7 +178,7 @@ needing("processes")(
   async () => {
     await using fake = new ScriptedStore();
     fake.script = () => response(200, { "Content-Length": "7" });
-    const { storage, items } = await openScripted(fake, 1_000);
+    const { storage, items, close } = await openScripted(fake, 1_000);
     const clock = { now: START };
     const { send } = serverOn(storage, clock);
     const askAll = async () => {
@@ -196,7 +197,7 @@ needing("processes")(
     const asked = fake.heads.length - items.length;
     assert(asked <= 20 * SECONDS, `asked ${asked} times in ${SECONDS} s`);
     assert(asked >= 2 * items.length, `each item is asked about every minute, not ${asked} in all`);
-    await storage.close();
+    await close();
   },
 );
 
@@ -212,7 +213,7 @@ needing("processes")(
     for (const { what, script, requests } of failures) {
       await using fake = new ScriptedStore();
       fake.script = script;
-      const { storage, items } = await openScripted(fake, 300); // more than there are connections
+      const { storage, items, close } = await openScripted(fake, 300); // more than there are connections
       const clock = { now: START };
       const { send } = serverOn(storage, clock);
       for (const atAll of [requests, requests, 2 * requests]) {
@@ -221,7 +222,7 @@ needing("processes")(
         assertEquals(fake.heads.length, atAll, what);
         clock.now += 500;
       }
-      await storage.close();
+      await close();
     }
   },
 );

@@ -60,7 +60,7 @@ needing("processes", LINUX)(
     await Deno.chmod(files, 0o2750);
     const { uid, gid } = await Deno.stat(files);
     const before = Deno.umask(0o077);
-    const storage = await openIn(folder);
+    const { media: storage, close } = await openIn(folder);
     try {
       const digest = await publishText(storage, "content");
       const shard = `${files}/${digest.slice(0, 2)}`;
@@ -78,7 +78,7 @@ needing("processes", LINUX)(
       }
     } finally {
       Deno.umask(before);
-      await storage.close();
+      await close();
       await Deno.remove(folder, { recursive: true });
     }
   },

@@ -113,9 +113,9 @@ for (const [what, script, refusal] of ROWS) {
         const [real, other] = [`${folder}/real`, `${folder}/other`];
         await Deno.mkdir(real);
         await Deno.symlink(real, `${folder}/files`);
-        const storage = await openIn(folder);
+        const { media: storage, close } = await openIn(folder);
         if (!script.includes("lock")) await storage.prepare();
-        await storage.close();
+        await close();
         await arrange(folder, "mkdir staged unsettled $other; touch lock $other/empty");
         for (const name of ["diary", OTHER, DIGEST, STAGED]) {
           await Deno.writeTextFile(`${other}/${name}`, "not yours");
