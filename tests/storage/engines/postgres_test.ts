@@ -6,7 +6,7 @@ import { PGBOUNCER, startPgBouncer } from "../../support/pgbouncer.ts";
 import { openDatabase, openEngine } from "../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer, USER } from "../../support/postgres.ts";
 import { testLedger } from "../../usage/record/ledger_suite.ts";
-import { testMediaStorage } from "../../storage/media/media_storage_suite.ts";
+import { testMediaStorage } from "../media/media_storage_suite.ts";
 
 const server = shared(POSTGRES, () => PostgresServer.start());
 const bouncer = shared(PGBOUNCER, () => startPgBouncer(server()));
