@@ -8,18 +8,20 @@ export function pathList(notices: readonly Notice[]): string {
   return listOf(notices.flatMap(({ endpoints }) => endpoints.map(({ path }) => code(path))));
 }
 
-/** Renders a part for each endpoint. Equal parts are rendered once, with their paths. */
+/** Renders a part for each endpoint. Equal parts are rendered once, with their paths if others differ. */
 function sayOnce(
   notice: Notice,
   render: (notice: EndpointNotice, paths: string) => string,
 ): string {
-  const groups = new Map<string, Notice[]>();
+  // Reports run on Node 20, which has no Map.groupBy().
+  const groups = new Map<string, [EndpointNotice, ...EndpointNotice[]]>();
   for (const each of noticesOf(notice)) {
     const part = render(each, "");
-    groups.set(part, [...groups.get(part) ?? [], each]);
+    const group = groups.get(part);
+    groups.set(part, group === undefined ? [each] : [...group, each]);
   }
-  return [...groups.values()].map((group) =>
-    render(group[0] as EndpointNotice, groups.size === 1 ? "" : `${pathList(group)}: `)
+  return [...groups].map(([part, group]) =>
+    groups.size === 1 ? part : render(group[0], `${pathList(group)}: `)
   ).join("\n");
 }
 
@@ -29,38 +31,57 @@ export function state(notice: Notice): string {
 }
 
 function banner(notice: EndpointNotice, paths: string): string {
-  const { phase, phaseEndsAt, sunsetAt, brownouts, brownoutStatus, afterSunset } = notice;
-  const until = phaseEndsAt === null ? "" : time(phaseEndsAt);
-  const change = phaseEndsAt === sunsetAt ? "removal" : "next brownout";
-  const next = brownouts.find(({ start }) => start >= (phaseEndsAt ?? ""))?.start;
-  const again = next === undefined
-    ? `removal on ${time(sunsetAt ?? "")}`
-    : `next brownout on ${time(next)}`;
-  const end = sunsetAt === null || phaseEndsAt === sunsetAt
-    ? ""
-    : ` The removal is on ${time(sunsetAt)}.`;
-  const texts: Readonly<Record<Notice["phase"], readonly [state: string, meaning: string]>> = {
-    announced: ["Announced.", `Everything works as usual. The deprecation starts ${until}.`],
-    deprecated: [
-      "Deprecated, and still working.",
-      phaseEndsAt === null
-        ? "No date is set for the removal yet. Move now, while there is no rush."
-        : `Everything works until the ${change}, ${until}.${end}`,
-    ],
-    brownout: [
-      "Brownout: temporarily disabled.",
-      `Requests get ${brownoutStatus} until ${until}. Afterwards, requests work again until the ` +
-      `${again}.`,
-    ],
-    removed: [
-      "Removed.",
-      afterSunset === "redirect"
-        ? "Requests with a valid token are redirected to the replacement with 308, others get 410."
-        : "Requests get 410.",
-    ],
-  };
-  const [state, meaning] = texts[phase];
-  return `<p class="banner ${phase}">${paths}<strong>${state}</strong> ${meaning}</p>`;
+  return `<p class="banner ${notice.phase}">${paths}${describePhase(notice)}</p>`;
+}
+
+/** Renders the phase, and what it means for requests. */
+function describePhase(notice: EndpointNotice): string {
+  switch (notice.phase) {
+    case "announced": {
+      const start = time(notice.deprecatedAt);
+      return `<strong>Announced.</strong> Everything works as usual. The deprecation starts ${start}.`;
+    }
+    case "deprecated":
+      return `<strong>Deprecated, and still working.</strong> ${whileDeprecated(notice)}`;
+    case "brownout":
+      return `<strong>Brownout: temporarily disabled.</strong> ${inBrownout(notice)}`;
+    case "removed":
+      return `<strong>Removed.</strong> ${onceRemoved(notice)}`;
+  }
+}
+
+/** Says until when everything works. */
+function whileDeprecated({ phaseEndsAt, sunsetAt }: EndpointNotice): string {
+  if (phaseEndsAt === null) {
+    return "No date is set for the removal yet. Move now, while there is no rush.";
+  }
+  const until = time(phaseEndsAt);
+  if (phaseEndsAt === sunsetAt) return `Everything works until the removal, ${until}.`;
+  const removal = sunsetAt === null ? "" : ` The removal is on ${time(sunsetAt)}.`;
+  return `Everything works until the next brownout, ${until}.${removal}`;
+}
+
+/** Says what requests get, and when they work again. */
+function inBrownout(
+  { phaseEndsAt, brownouts, brownoutStatus, sunsetAt }: EndpointNotice,
+): string {
+  // Only policies with a sunset have brownouts, and a brownout ends: neither is null.
+  const [end, removal] = [phaseEndsAt ?? "", sunsetAt ?? ""];
+  const next = brownouts.find(({ start }) => start >= end);
+  const change = next === undefined
+    ? `removal on ${time(removal)}`
+    : `next brownout on ${time(next.start)}`;
+  return `Requests get ${brownoutStatus} until ${
+    time(end)
+  }. Afterwards, requests work again until ` +
+    `the ${change}.`;
+}
+
+/** Says what requests get from now on. */
+function onceRemoved({ afterSunset }: EndpointNotice): string {
+  return afterSunset === "redirect"
+    ? "Requests with a valid token are redirected to the replacement with 308, others get 410."
+    : "Requests get 410.";
 }
 
 /** Renders the changes to a request; empty if no endpoint has a successor. */
