@@ -2,8 +2,10 @@
 
 import type { ProblemType } from "../http/problem.ts";
 import { type Notice, noticesOf } from "../lifecycle/notice.ts";
-import { code, contactText, escape, htmlPage, listOf, rfc } from "../pages/html.ts";
-import { changes, dates, pathList, state } from "../pages/notice_parts.ts";
+import { code, escape } from "../pages/html.ts";
+import { htmlPage } from "../pages/html_page.ts";
+import { changes, contactLink, dates, pathList, state } from "../pages/notice_parts.ts";
+import { listOf } from "../pages/plain_text.ts";
 import { NOTICE_STYLE } from "../pages/style.ts";
 
 /** Adds the local time to every date, unless the reader's time zone is UTC. */
@@ -63,7 +65,7 @@ export function noticePage(
     `<h1>${headline(notice)}</h1>
 ${isOver ? "" : retirement(notice, now)}
 ${paths(items)}
-${contactText(contact)}
+${contactLink(contact)}
 ${errors(types, notice)}
 <script>${PAGE_SCRIPT}</script>`,
   );
@@ -188,6 +190,11 @@ A HEAD gets the status and the fields, but no content, and so no ${
 ${rows.join("\n")}
 </dl>
 </section>`;
+}
+
+/** Renders a link to an RFC. */
+function rfc(number: number): string {
+  return `<a href="https://www.rfc-editor.org/rfc/rfc${number}">RFC&nbsp;${number}</a>`;
 }
 
 async function hashOf(text: string): Promise<string> {

@@ -1,7 +1,8 @@
-/** The parts of a notice that concern the removal: its state, its dates, and what to change. */
+/** The parts of a notice: its state, its dates, what to change, and whom to ask. */
 
 import { type EndpointNotice, type Notice, noticesOf } from "../lifecycle/notice.ts";
-import { code, listOf, time } from "./html.ts";
+import { code, escape, time } from "./html.ts";
+import { listOf } from "./plain_text.ts";
 
 /** Lists the paths of notices in a sentence. */
 export function pathList(notices: readonly Notice[]): string {
@@ -162,4 +163,12 @@ function effects(notice: EndpointNotice, paths: string, options: DatesOptions): 
   const when = notice.phase === "removed" ? "The" : "Once removed, the";
   return `<p>${paths}${brownouts}${when} path answers ${code(answer)}, ${effect}.
 Eventually it will answer ${code("404")}, like any unknown path.</p>`;
+}
+
+/** Renders a link to the operator's contact; empty without one. */
+export function contactLink(contact: string | null | undefined): string {
+  if (!contact) return "";
+  const { protocol, pathname } = new URL(contact);
+  const text = protocol === "mailto:" ? pathname : contact;
+  return `<p>Contact the operator: <a href="${escape(contact)}">${escape(text)}</a></p>`;
 }

@@ -1,11 +1,14 @@
 /** The page for a client's owner: what to change, by when, and the evidence. */
 
-import { code, contactText, escape, listOf, pathText } from "../../pages/html.ts";
+import { code, escape } from "../../pages/html.ts";
 import { noticeAt } from "../../lifecycle/notice.ts";
-import { changes, dates } from "../../pages/notice_parts.ts";
+import { changes, contactLink, dates } from "../../pages/notice_parts.ts";
+import { listOf, pathText } from "../../pages/plain_text.ts";
 import { formatInstant } from "../../http/timestamp.ts";
-import { list, picture, prose, reportPage } from "./page_html.ts";
 import { PICTURE_STYLE } from "./page_style.ts";
+import { picture } from "./picture.ts";
+import { list, prose } from "./prose.ts";
+import { reportPage } from "./report_page.ts";
 import type { Session } from "../record/records.ts";
 import { judgedRoutes, type UsageReport } from "../verdict/report.ts";
 import type { ClientUsage } from "../verdict/sums.ts";
@@ -64,7 +67,7 @@ ${change && `<h2>What to change</h2>\n${change}`}
 <h2>By when</h2>
 ${dates(notice, { now, gone })}
 ${page ? `<p>Read the notice at <a href="${escape(page)}">${escape(page)}</a>.</p>` : ""}
-${contactText(contact)}
+${contactLink(contact)}
 <h2>Calls by ${escape(name)}</h2>
 ${renderCalls(usage, report)}
 ${list(called.map(({ route }) => announcementText(route, report, sessions)))}

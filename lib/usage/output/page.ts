@@ -1,10 +1,13 @@
 /** The retirement report for the operator, as a self-contained page. */
 
-import { escape, pathText } from "../../pages/html.ts";
+import { escape } from "../../pages/html.ts";
+import { pathText } from "../../pages/plain_text.ts";
 import type { RouteUsage, UsageReport } from "../verdict/report.ts";
 import type { ClientUsage } from "../verdict/sums.ts";
-import { details, list, picture, prose, reportPage } from "./page_html.ts";
 import { PAGE_STYLE } from "./page_style.ts";
+import { picture } from "./picture.ts";
+import { details, list, prose } from "./prose.ts";
+import { reportPage } from "./report_page.ts";
 import { routeLines } from "./route_sentences.ts";
 import {
   basisLines,

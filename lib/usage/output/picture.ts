@@ -1,45 +1,11 @@
-/** HTML fragments of the reports. */
+/** The picture of the calls to a route, day by day. */
 
-import { dateText, escape, htmlPage, pathText, time } from "../../pages/html.ts";
+import { escape, time } from "../../pages/html.ts";
+import { dateText } from "../../pages/plain_text.ts";
 import type { Policy } from "../../lifecycle/policy.ts";
 import type { RouteUsage } from "../verdict/report.ts";
+import { DATE, details, list } from "./prose.ts";
 import { INCOMPLETE, notesOf, plural } from "./sentences.ts";
-
-/**
- * Renders a page without a script. It loads nothing.
- *
- * @param headline If it is another than the title, which browsers cut off.
- */
-export function reportPage(title: string, style: string, main: string, headline = title): string {
-  return htmlPage(
-    title,
-    `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<style>${style}</style>`,
-    `<h1>${escape(headline)}</h1>\n${main}`,
-  );
-}
-
-/** Matches a date of ISO 8601 in a sentence, but not within a name. */
-const DATE = /(?<![\w.-])\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?(?!\.?[\w-])/g;
-
-/** Renders a sentence, with dates, paths and code formatted for people. */
-export function prose(text: string): string {
-  // Between backticks is code, such as a command, in which a date has another form.
-  return escape(text).split("`").map((part, index) =>
-    index % 2 === 1
-      ? `<code>${pathText(part)}</code>`
-      : pathText(part).replaceAll(DATE, (date) => time(date))
-  ).join("");
-}
-
-export function list(lines: readonly string[]): string {
-  if (lines.length === 0) return "";
-  return `<ul>\n${lines.map((line) => `<li>${prose(line)}</li>`).join("\n")}\n</ul>`;
-}
-
-export function details(summary: string, html: string): string {
-  return `<details><summary>${summary}</summary>\n${html}\n</details>`;
-}
 
 /** The position of the axis, in percent from the top. */
 const AXIS_Y = 85;
