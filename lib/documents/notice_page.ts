@@ -100,15 +100,16 @@ at <a href="/openapi.json">/openapi.json</a>.</p>
 </section>`;
 }
 
+/** Renders the state, what to do, the dates, and what programs get from the old paths. */
 function retirement(notice: Notice, now: number): string {
   const { endpoints } = notice;
-  const isOver = endpoints.every(({ phase }) => phase === "removed");
+  const isRemoved = endpoints.every(({ phase }) => phase === "removed");
   const isRedirected = endpoints.some(({ afterSunset }) => afterSunset === "redirect");
-  const test = isOver && !isRedirected
+  const test = isRemoved && !isRedirected
     ? ""
     : `<p>To check that a client has moved, block the old paths in a test, with
 a mock or a debugging proxy: the client should work as before.</p>`;
-  const signs = isOver ? [] : [
+  const signs = isRemoved ? [] : [
     `A date in ${code("Retry-After")} means a brownout: the successor works meanwhile.`,
     `Any other ${code("5xx")} means a fault. If ${
       code("Retry-After")
@@ -118,7 +119,7 @@ a mock or a debugging proxy: the client should work as before.</p>`;
     } is not ` +
     `after ${code("Date")}, and an unpublished item if it is, or is missing.`,
   ];
-  const lookup = `${isOver ? "Items" : "In a brownout and after the removal, items"} are not ` +
+  const lookup = `${isRemoved ? "Items" : "In a brownout and after the removal, items"} are not ` +
     "looked up: only the replacement tells whether an item exists.";
   return `${state(notice)}
 <section>
