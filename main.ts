@@ -41,7 +41,7 @@ import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.
 import { representDocument } from "./lib/documents/documents.ts";
 import { announcementFields } from "./lib/lifecycle/announcement.ts";
 import { limitFreshness } from "./lib/lifecycle/freshness.ts";
-import { momentAt } from "./lib/lifecycle/policy.ts";
+import { momentAt, nextChange } from "./lib/lifecycle/policy.ts";
 import { brownoutRefusal, removalRedirect, removalRefusal } from "./lib/lifecycle/refusal.ts";
 import type { Refusal } from "./lib/lifecycle/refusal.ts";
 import { type Config, readConfig } from "./lib/server/config.ts";
@@ -52,7 +52,6 @@ import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
 import { impactOf } from "./lib/server/impact.ts";
 import { FaultLog, lineLog, type Log } from "./lib/log/log.ts";
 import { type OpenStorage, openStorage } from "./lib/storage/engines/open_storage.ts";
-import { nextChange, policyOf } from "./lib/server/policies.ts";
 import { type MarkedResponse, prepareResponses } from "./lib/server/prepared_responses.ts";
 import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problems.ts";
 import { type App, requireListenAccess, runServer } from "./lib/server/process.ts";
@@ -145,11 +144,12 @@ function readCall(call: Call): Call {
   const token = validate(segment) ? tokenOf(segment) : undefined; // a version 4 UUID
   const known = { ...call, route, segment, token };
   if (route.serves === "notice") { // it changes with the phase of any deprecated route
-    return { ...known, phaseEnd: nextChange(config, deprecatedPaths(routes), now) };
+    return { ...known, phaseEnd: nextChange(config.policies, now) };
   }
   if (route.successor === undefined) return known; // not deprecated
   const path = pathOf(route);
-  const policy = policyOf(config, path);
+  const policy = config.policies[path];
+  if (policy === undefined) throw new Error(`Route "${path}" is deprecated, but has no policy`);
   const moment = momentAt(policy, now);
   const retired = { path, policy, moment };
   const successor = token && withToken(route.successor, token);
@@ -394,16 +394,14 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   const log = lineLog(clock);
   const variables = readVariables();
   warnOfUnknown(variables, log); // first, because a mistyped name may be why the start fails
-  const deprecated = deprecatedPaths(routes);
-  const config = readConfig(variables.get, "server", deprecated);
+  const config = readConfig(variables.get, "server", deprecatedPaths(routes));
   requireListenAccess(config);
   requireStorageAccess(config);
   const { media, ledger, close } = await openMedia(config, log);
   const samples = config.isDefaultStorage
     ? await (await import("./lib/publishing/samples.ts")).publishSamples(media, routes)
     : [];
-  const policies = Object.fromEntries(deprecated.map((path) => [path, policyOf(config, path)]));
-  const recorder = await createRecorder(config, { ledger, policies, clock, log });
+  const recorder = await createRecorder(config, { ledger, clock, log });
   const { meter } = recorder;
   const storage = new CachedStorage(media, media.catalogue);
   const faults = new FaultLog(log);
@@ -422,7 +420,7 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
     log,
     // With compression, the fields of a GET would differ from those of its HEAD.
     listen: (options) => Deno.serve({ ...options, automaticCompression: false }, serving),
-    onListen: (address) => logStart(address, config, { policies, samples, recorder, log }),
+    onListen: (address) => logStart(address, config, { samples, recorder, log }),
     async close() {
       await recorder.stop();
       await close();
@@ -440,14 +438,14 @@ async function openMedia(config: Config, log: Log): Promise<OpenStorage> {
 
 /** Creates the recorder of calls. If telemetry is on, it also exports metrics. */
 async function createRecorder(
-  { usageDays: retainDays, clientField, isTelemetryOn }: Config,
-  options: Pick<RecorderOptions, "ledger" | "policies" | "clock" | "log">,
+  { policies, usageDays: retainDays, clientField, isTelemetryOn }: Config,
+  options: Pick<RecorderOptions, "ledger" | "clock" | "log">,
 ): Promise<Recorder> {
   const metrics = isTelemetryOn
-    ? await (await import("./lib/server/metrics.ts")).exportUsage(options.policies)
+    ? await (await import("./lib/server/metrics.ts")).exportUsage(policies)
     : undefined;
   const process = thisProcess();
-  return new Recorder({ ...options, process, retainDays, clientField, metrics });
+  return new Recorder({ ...options, policies, process, retainDays, clientField, metrics });
 }
 
 /** Runs the server, a check of its start, or a command, with these routes. */

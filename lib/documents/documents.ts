@@ -8,7 +8,6 @@ import type { Field } from "../http/outcome.ts";
 import { PROBLEM_TYPES } from "../server/problems.ts";
 import { reprDigest, type Representation } from "../server/representation.ts";
 import type { ServerConfig } from "../server/handler.ts";
-import { policyOf } from "../server/policies.ts";
 import { type DocumentName, METHODS, pathOf, type Route, withToken } from "../server/route.ts";
 
 /** The OpenAPI description of each configuration, generated once because it never changes. */
@@ -34,18 +33,19 @@ export async function representDocument(
     descriptions.set(config, description);
     return description;
   }
-  const { policy, contact } = config;
+  const { policy: common, policies, contact } = config;
   const endpoints = routes.flatMap((route) => {
     const { successor } = route;
-    if (successor === undefined) return [];
+    const policy = policies[pathOf(route)];
+    if (successor === undefined || policy === undefined) return []; // not deprecated
     return [{
       path: withToken(pathOf(route), "{token}"),
       methods: [...METHODS],
       successor: withToken(successor, "{token}"),
-      policy: policyOf(config, pathOf(route)),
+      policy,
     }];
   });
-  const notice = noticeAt(policy, endpoints, { now, contact });
+  const notice = noticeAt(common, endpoints, { now, contact });
   const items = routes.flatMap((route) => {
     if (typeof route.serves === "string" || route.successor !== undefined) return [];
     const path = withToken(pathOf(route), "{token}");

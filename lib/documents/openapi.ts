@@ -13,7 +13,6 @@ import {
   SCHEMAS,
 } from "./openapi_responses.ts";
 import type { ServerConfig } from "../server/handler.ts";
-import { policyOf } from "../server/policies.ts";
 import { METHODS, pathOf, type Route, withToken } from "../server/route.ts";
 import { VERSION } from "../server/version.ts";
 
@@ -34,12 +33,12 @@ const INFO = {
  */
 export function describeApi(
   routes: readonly Route[],
-  { publicUrl = "/", contact, ...policies }: Omit<ServerConfig, "cacheMaxAge">,
+  { publicUrl = "/", contact, policies }: Pick<ServerConfig, "publicUrl" | "contact" | "policies">,
 ): string {
   const paths = Object.fromEntries(
     routes.map((route) => {
       const path = pathOf(route);
-      return [withToken(path, "{token}"), describeRoute(route, policyOf(policies, path))];
+      return [withToken(path, "{token}"), describeRoute(route, policies[path])];
     }),
   );
   const document = {
@@ -90,15 +89,19 @@ function schemaOf(schema: z.ZodType) {
   return rest;
 }
 
-// JSON leaves out members that are `undefined`.
-function describeRoute(route: Route, policy: Policy) {
+/**
+ * Describes a route. JSON leaves out members that are `undefined`.
+ *
+ * @param policy The route's policy, if it is deprecated.
+ */
+function describeRoute(route: Route, policy: Policy | undefined) {
   const [, name = ""] = /^.([\w-]+)/.exec(pathOf(route)) ?? [];
   const { serves, successor } = route;
   const operations = METHODS.map((method) => [method.toLowerCase(), {
     operationId: `${method.toLowerCase()}${name[0]?.toUpperCase()}${name.slice(1)}`,
     ...textOf(method, route),
     tags: [Array.isArray(serves) ? "media" : "server"],
-    ...successor === undefined ? undefined : deprecation(successor, policy),
+    ...successor === undefined || policy === undefined ? undefined : deprecation(successor, policy),
     responses: describeResponses(method, route, policy),
   }]);
   return {
@@ -109,12 +112,12 @@ function describeRoute(route: Route, policy: Policy) {
   };
 }
 
-function describeResponses(method: string, route: Route, policy: Policy) {
+function describeResponses(method: string, route: Route, policy: Policy | undefined) {
   const isHead = method === "HEAD";
   const isOptions = method === "OPTIONS";
   const announcement: FieldName[] = ["Deprecation", "Link"];
-  if (policy.sunsetAt !== undefined) announcement.push("Sunset");
-  const isAnnounced = route.successor !== undefined && !isOptions;
+  if (policy?.sunsetAt !== undefined) announcement.push("Sunset");
+  const isAnnounced = policy !== undefined && !isOptions;
   const responses: [string, ResponseDescription][] = Object.entries(
     isOptions ? OPTIONS_RESPONSES : responsesOf(route, policy),
   );

@@ -102,7 +102,12 @@ export const OPTIONS_RESPONSES: Responses = {
   ...errors(["bad-host"]),
 };
 
-export function responsesOf(route: Route, policy: Policy): Responses {
+/**
+ * Returns the responses of a route.
+ *
+ * @param policy The route's policy, if it is deprecated.
+ */
+export function responsesOf(route: Route, policy: Policy | undefined): Responses {
   switch (route.serves) {
     case "health":
       return {
@@ -124,7 +129,7 @@ export function responsesOf(route: Route, policy: Policy): Responses {
       return representation("The document", content, ["ETag"]);
     }
     default:
-      return itemResponses(route.serves, policy, route.successor !== undefined);
+      return itemResponses(route.serves, policy);
   }
 }
 
@@ -145,17 +150,13 @@ function representation(
   };
 }
 
-function itemResponses(
-  kinds: readonly string[],
-  policy: Policy,
-  isDeprecated: boolean,
-): Responses {
+function itemResponses(kinds: readonly string[], policy: Policy | undefined): Responses {
   const content = Object.fromEntries(kinds.map((kind) => [`${kind}/*`, {}]));
   const itemFields: FieldName[] = ["Content-Disposition", "Content-Language"];
-  const isRemoved = isDeprecated && policy.sunsetAt !== undefined;
+  const isRemoved = policy?.sunsetAt !== undefined;
   const problems: ProblemName[] = ["bad-host", "malformed-token", "never-published"];
   problems.push("unpublished", "content-replaced", "storage-unavailable");
-  if (isDeprecated && policy.brownouts.length > 0) problems.push("brownout");
+  if (policy !== undefined && policy.brownouts.length > 0) problems.push("brownout");
   if (isRemoved) problems.push("removed");
   return {
     ...representation("Published", content, ["ETag", "Last-Modified"], itemFields),

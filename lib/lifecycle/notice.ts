@@ -51,22 +51,22 @@ const REMOVED = { phase: "removed", phaseEndsAt: null } as const;
  * Returns the notice at an instant.
  *
  * @param policy The common policy. If no endpoint has it, the first endpoint's policy replaces it.
- * @param endpoints The endpoints. Those without a policy of their own have the common one.
+ * @param endpoints The endpoints, each with its policy.
  * @param options The instant, `now`, in milliseconds since the epoch, and the URL of the operator's
  *   contact, if any.
  */
 export function noticeAt(
   policy: Policy,
-  endpoints: readonly (RetiredEndpoint & { readonly policy?: Policy })[],
+  endpoints: readonly (RetiredEndpoint & { readonly policy: Policy })[],
   { now, contact }: { readonly now: number; readonly contact?: string | undefined },
 ): Notice {
-  const policies = endpoints.map((endpoint) => endpoint.policy ?? policy);
-  const common = policies.includes(policy) ? policy : policies[0] ?? policy;
+  const isCommon = endpoints.some((endpoint) => endpoint.policy === policy);
+  const common = isCommon ? policy : endpoints[0]?.policy ?? policy;
   return {
     ...endpoints.length > 0 ? announcedBy(common, momentAt(common, now)) : REMOVED,
     contact: contact ?? null,
-    endpoints: endpoints.map(({ policy: endpointPolicy = policy, ...endpoint }) => {
-      return { ...endpoint, ...announcedBy(endpointPolicy, momentAt(endpointPolicy, now)) };
+    endpoints: endpoints.map(({ policy, ...endpoint }) => {
+      return { ...endpoint, ...announcedBy(policy, momentAt(policy, now)) };
     }),
   };
 }

@@ -24,6 +24,9 @@ export interface Policy {
   readonly documentation: string | undefined;
 }
 
+/** The policy of each deprecated route, by the route's path. */
+export type RoutePolicies = Readonly<Record<string, Policy>>;
+
 /** A phase: before the deprecation, deprecated, in a brownout, or after the sunset. */
 export type Phase = "announced" | "deprecated" | "brownout" | "removed";
 
@@ -58,4 +61,14 @@ export function momentAt({ deprecatedAt, sunsetAt, brownouts }: Policy, instant:
   if (next === undefined) return { phase: "deprecated", until: sunsetAt ?? Infinity };
   if (instant >= next.start) return { phase: "brownout", until: next.end };
   return { phase: "deprecated", until: next.start };
+}
+
+/**
+ * Returns when the phase of any route changes next, in milliseconds since the epoch; `Infinity` for
+ * never.
+ *
+ * @param instant Milliseconds since the epoch.
+ */
+export function nextChange(policies: RoutePolicies, instant: number): number {
+  return Math.min(...Object.values(policies).map((policy) => momentAt(policy, instant).until));
 }

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { faultIn, parsePostgresUrl } from "../database/postgres_url.ts";
 import { SQLITE_URL } from "../database/sqlite_url.ts";
 import { withoutPassword } from "../input/printable.ts";
-import type { AfterSunset, BrownoutStatus, Policy } from "../lifecycle/policy.ts";
+import type { AfterSunset, BrownoutStatus, Policy, RoutePolicies } from "../lifecycle/policy.ts";
 import { definePolicy, PolicyError, type PolicySettings } from "../lifecycle/policy_settings.ts";
 import { WrongUsageError } from "../errors/refused_error.ts";
 import type { ContentPlace } from "../storage/content/content_place.ts";
@@ -245,7 +245,7 @@ const OVERRIDE_NAME = /(?:^|,)\s*([a-z][\w-]*)\s*=/i;
  */
 const FORMER_NAMES = ["audio", "video"];
 
-/** Reads the common policy, and the policies of routes that override it. */
+/** Reads the common policy, and the policy of each deprecated route. */
 function readPolicies(reader: Reader, paths: readonly string[]) {
   const { get, expect } = reader;
   const pathsByName = new Map(
@@ -281,7 +281,11 @@ function readPolicies(reader: Reader, paths: readonly string[]) {
     const ownPolicy = path && readPolicy(reader, new Map([...common, ...values]), name);
     if (ownPolicy) ownPolicies.set(path, ownPolicy);
   }
-  return policy && { policy, ownPolicies };
+  if (policy === undefined) return undefined;
+  const policies: RoutePolicies = Object.fromEntries(
+    paths.map((path) => [path, ownPolicies.get(path) ?? policy]),
+  );
+  return { policy, policies };
 }
 
 /** @param route The name of the route for errors; left out for the common policy. */

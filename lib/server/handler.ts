@@ -1,8 +1,8 @@
 /** What a handler of requests is given, and what it makes of them: types. */
 
 import type { Outcome } from "../http/outcome.ts";
+import type { Policy, RoutePolicies } from "../lifecycle/policy.ts";
 import type { MarkedResponse } from "./prepared_responses.ts";
-import type { Policies } from "./policies.ts";
 import type { ItemStorage } from "../storage/storage.ts";
 import type { FaultLog } from "../log/log.ts";
 import type { UsageMeter } from "../usage/record/meter.ts";
@@ -25,8 +25,12 @@ export interface Server {
 }
 
 /** The settings that responses depend on. They have the same names in `Config`. */
-export interface ServerConfig extends Policies {
+export interface ServerConfig {
   readonly cacheMaxAge: number;
+  /** The common policy, which the notice's top level announces. */
+  readonly policy: Policy;
+  /** The policy of each deprecated route, by its path. */
+  readonly policies: RoutePolicies;
   readonly publicUrl?: string | undefined;
   readonly contact?: string | undefined;
   readonly isOnDeploy?: boolean;

@@ -22,7 +22,7 @@ export interface Route {
 export interface RetiredRoute {
   /** The route's path, by which its calls are counted. */
   readonly path: string;
-  /** The route's own policy, or the common one. */
+  /** The route's policy. */
   readonly policy: Policy;
   /** The phase, and when it ends. */
   readonly moment: Moment;

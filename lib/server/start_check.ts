@@ -4,10 +4,8 @@ import { formatInstant } from "../http/timestamp.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import { requireOwner } from "../storage/content/folder/owner.ts";
 import { openStorage } from "../storage/engines/open_storage.ts";
-import type { RoutePolicies } from "../usage/record/records.ts";
 import { type Config, readConfig } from "./config.ts";
 import { readVariables, unknownText } from "./environment.ts";
-import { policyOf } from "./policies.ts";
 import { reasonOf, requireListenAccess } from "./process.ts";
 import { printLines } from "./print_lines.ts";
 import { deprecatedPaths, type Route } from "./route.ts";
@@ -41,7 +39,7 @@ export async function checkStart(routes: readonly Route[]): Promise<number> {
   if (config !== undefined) {
     await attempt(() => requireListenAccess(config));
     const { isCreated } = await checkStorage(config, attempt);
-    lines.unshift(...announcementOf(config, routes, isCreated));
+    lines.unshift(...announcementOf(config, isCreated));
   }
   const status = await printLines(lines);
   for (const fault of faults) console.error(`media-head cannot start: ${fault}`);
@@ -83,18 +81,15 @@ async function checkStorage(config: Config, attempt: Attempt): Promise<{ isCreat
 const IN_MEMORY = { engine: "sqlite", databaseUrl: "sqlite::memory:" } as const;
 
 /** Says what a server with these settings would announce, and where its data are. */
-function announcementOf(config: Config, routes: readonly Route[], isCreated: boolean): string[] {
-  const { host, port } = config;
+function announcementOf(config: Config, isCreated: boolean): string[] {
+  const { host, port, policies } = config;
   const { catalogue, content } = placesOf(config);
-  const policies: RoutePolicies = Object.fromEntries(
-    deprecatedPaths(routes).map((path) => [path, policyOf(config, path)]),
-  );
   return [
     `media-head ${VERSION} with Deno ${Deno.version.deno}, on ${host}:${port}`,
     `Database: ${catalogue}${isCreated ? "" : " (does not exist yet; a start creates it)"}`,
     `Content: ${content}`,
     ...Object.entries(policies).map(([path, policy]) => `${path}: ${policyText(policy)}`),
-    ...warningsOf(config, policies, Date.now()).map((warning) => `Warning: ${warning}`),
+    ...warningsOf(config, Date.now()).map((warning) => `Warning: ${warning}`),
   ];
 }
 

@@ -5,7 +5,6 @@ import { momentAt } from "../lifecycle/policy.ts";
 import type { Log } from "../log/log.ts";
 import { announcedBy } from "../lifecycle/notice.ts";
 import type { Recorder } from "../usage/record/recorder.ts";
-import type { RoutePolicies } from "../usage/record/records.ts";
 import { sessionFacts } from "../usage/record/session_name.ts";
 import { thisProcess } from "../usage/record/deno_process.ts";
 import { type Config, SAMPLES_DEPRECATED_AT } from "./config.ts";
@@ -17,6 +16,7 @@ type StartSettings = Pick<
   | "databaseUrl"
   | "content"
   | "publicUrl"
+  | "policies"
   | "isDeprecationUnset"
   | "isTracingOn"
 >;
@@ -28,8 +28,7 @@ type StartSettings = Pick<
 export function logStart(
   { hostname, port }: Deno.NetAddr,
   config: StartSettings,
-  { policies, samples, recorder: { session }, log }: {
-    readonly policies: RoutePolicies;
+  { samples, recorder: { session }, log }: {
     /** The paths of the samples that were published. */
     readonly samples: readonly string[];
     readonly recorder: Pick<Recorder, "session">;
@@ -39,7 +38,7 @@ export function logStart(
   const now = Date.now();
   const { deno } = Deno.version;
   const routes = Object.fromEntries(
-    Object.entries(policies)
+    Object.entries(config.policies)
       .map(([path, policy]) => [path, announcedBy(policy, momentAt(policy, now))]),
   );
   const facts = sessionFacts(session, thisProcess());
@@ -53,15 +52,14 @@ export function logStart(
     routes,
     ...placesOf(config),
   });
-  for (const message of warningsOf(config, policies, now)) log({ event: "warning", message });
+  for (const message of warningsOf(config, now)) log({ event: "warning", message });
   const origin = config.publicUrl ?? `http://localhost:${port}`;
   for (const path of samples) console.log(`curl -I ${origin}${path}`);
 }
 
 /** Returns warnings about settings that are valid, but hardly meant. */
 export function warningsOf(
-  { databaseUrl, isDeprecationUnset, isTracingOn }: StartSettings,
-  policies: RoutePolicies,
+  { databaseUrl, policies, isDeprecationUnset, isTracingOn }: StartSettings,
   now: number,
 ): string[] {
   const warnings: string[] = [];

@@ -15,7 +15,7 @@ import { Origin } from "../support/origin.ts";
 import { fromRoot, SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { LINUX, needing, program, shared, type Test } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
-import { ROUTES } from "../support/routes.ts";
+import { ROUTES, underPolicy } from "../support/routes.ts";
 import { storageIn } from "../support/server.ts";
 
 const test = needing("processes");
@@ -181,7 +181,7 @@ test("media show prints exactly the fields that a HEAD returns", async () => {
   });
   const handle = plainHandler({
     storage: subject.storage,
-    config: { cacheMaxAge: 300, policy },
+    config: { cacheMaxAge: 300, ...underPolicy(policy) },
     clock: Date.now,
     log() {},
   });

@@ -6,7 +6,7 @@ import { noticePage } from "../../lib/documents/notice_page.ts";
 import { PHASES } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import {
-  ENDPOINTS,
+  endpointsUnder,
   INSTANTS,
   ITEMS,
   OPEN,
@@ -114,7 +114,7 @@ Deno.test("noticePage() says of one path that it is going away, or was removed",
   const rows = [[INSTANTS.deprecated, "is going away"], [INSTANTS.removed, "was removed"]] as const;
   for (const [instant, expected] of rows) {
     const now = Date.parse(instant);
-    const notice = noticeAt(POLICY, ENDPOINTS.slice(1), { now });
+    const notice = noticeAt(POLICY, endpointsUnder(POLICY).slice(1), { now });
     assertStringIncludes(
       noticePage(notice, { items: ITEMS, types: PROBLEM_TYPES, now }).html,
       `<h1><code>/video/{token}</code> ${expected}</h1>`,
@@ -199,7 +199,8 @@ Deno.test("noticePage() does not mention brownouts once every path is removed", 
 
 Deno.test("noticePage() says where items are, whatever is left of the deprecated routes", () => {
   const now = Date.parse(INSTANTS.removed);
-  for (const endpoints of [ENDPOINTS, ENDPOINTS.slice(1), []]) {
+  const all = endpointsUnder(POLICY);
+  for (const endpoints of [all, all.slice(1), []]) {
     const notice = noticeAt(POLICY, endpoints, { now });
     const { html } = noticePage(notice, { items: ITEMS, types: PROBLEM_TYPES, now });
     const text = textOf(html);
@@ -236,7 +237,7 @@ Deno.test("noticePage() explains each problem type once, under its id", () => {
 Deno.test("noticePage() escapes all of its input", () => {
   const hostile = (name: string) => `"><b id='${name}'>&amp;</b>`;
   const endpoint = { path: hostile("path"), methods: ["GET"], successor: hostile("successor") };
-  const { html } = noticePage(noticeAt(POLICY, [endpoint], { now: 0 }), {
+  const { html } = noticePage(noticeAt(POLICY, [{ ...endpoint, policy: POLICY }], { now: 0 }), {
     items: [{ path: hostile("item"), serves: hostile("kinds") }],
     types: {
       [hostile("name")]: { status: 400, title: hostile("title"), meaning: hostile("meaning") },

@@ -7,6 +7,7 @@ import { plainHandler } from "../support/handlers.ts";
 import { checkParity, seen, valueOf } from "../server/request_table.ts";
 import { ENDPOINTS, POLICY, REDIRECTING } from "../support/notice_pages.ts";
 import { failing } from "../support/one_item.ts";
+import { underPolicy } from "../support/routes.ts";
 
 const ORIGIN = "https://media.test";
 
@@ -14,7 +15,7 @@ const ORIGIN = "https://media.test";
 function handlerAt(policy: Policy, instant: string) {
   return plainHandler({
     storage: failing(new Error("The notice needs no storage")),
-    config: { cacheMaxAge: 300, policy, contact: "mailto:ops@example.com" },
+    config: { cacheMaxAge: 300, ...underPolicy(policy), contact: "mailto:ops@example.com" },
     clock: () => Date.parse(instant),
     log() {},
   });

@@ -6,7 +6,7 @@ import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { pathOf, withToken } from "../../lib/server/route.ts";
 import { newToken, parseToken } from "../../lib/storage/token.ts";
 import { ReplacedError } from "../../lib/storage/errors.ts";
-import { ROUTES } from "../support/routes.ts";
+import { ROUTES, underPolicy } from "../support/routes.ts";
 import { plainHandler } from "../support/handlers.ts";
 import {
   checkParity,
@@ -53,7 +53,7 @@ interface Document {
 
 /** The OpenAPI description, with all references resolved. */
 function describe(policy: Policy): Document {
-  const document = JSON.parse(describeApi(ROUTES, { policy }));
+  const document = JSON.parse(describeApi(ROUTES, underPolicy(policy)));
   const follow = (value: unknown): unknown => {
     if (typeof value !== "object" || value === null) return value;
     if (Array.isArray(value)) return value.map(follow);
@@ -160,7 +160,7 @@ async function everyAnswer(policy: Policy): Promise<Answers> {
   await subject.unpublish(unpublished.token, 1);
   const answers: Answers = new Map();
   const clock = { now: 0 };
-  const config = { cacheMaxAge: 300, policy };
+  const config = { cacheMaxAge: 300, ...underPolicy(policy) };
   const common = { config, clock: () => clock.now, log() {} };
   const healthy = plainHandler({ ...common, storage: subject.storage });
 

@@ -1,13 +1,15 @@
-import { assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import project from "../../deno.json" with { type: "json" };
+import type { Policy } from "../../lib/lifecycle/policy.ts";
 import { type Config, ConfigError, readConfig } from "../../lib/server/config.ts";
 import type { BucketSettings } from "../../lib/storage/content/content_place.ts";
+import { underPolicy } from "../support/routes.ts";
 
 const read = (environment: Record<string, string>, user: "server" | "command" = "command") =>
   readConfig((name) => environment[name], user, PATHS);
 
 Deno.test("readConfig() has a default for everything", () => {
-  const { policy, ...config } = read({});
+  const { policy, policies, ...config } = read({});
   assertEquals(config, {
     host: "0.0.0.0",
     port: 8000,
@@ -25,7 +27,6 @@ Deno.test("readConfig() has a default for everything", () => {
     isTelemetryOn: false,
     isTracingOn: false,
     isDeprecationUnset: true,
-    ownPolicies: new Map(),
   });
   assertEquals(policy, {
     deprecatedAt: Date.parse("2026-11-21"),
@@ -35,6 +36,7 @@ Deno.test("readConfig() has a default for everything", () => {
     afterSunset: "gone",
     documentation: "/deprecation",
   });
+  assertEquals(policies, { "/audio/:token": policy, "/video/:token": policy });
   assertEquals(read({ PORT: "", DATABASE_URL: "", SUNSET_AT: "" }), read({}));
 });
 
@@ -59,7 +61,7 @@ Deno.test("readConfig() reads every variable, and accepts boundary values", () =
   const toPostgres = { engine: "postgres", isDefaultStorage: false } as const;
   const onDeploy = { DENO_DEPLOY: "true", DATABASE_URL: "postgresql://db/x" };
   const deployed = { ...toPostgres, databaseUrl: "postgresql://db/x", isOnDeploy: true };
-  const policy = {
+  const policy: Policy = {
     deprecatedAt: Date.parse("2027-01-01T10:00:00Z"),
     sunsetAt: Date.parse("2027-06-30"),
     brownouts: ["2027-03-01T09:00Z", "2027-04-01T09:00Z"].map((text) => {
@@ -78,7 +80,7 @@ Deno.test("readConfig() reads every variable, and accepts boundary values", () =
       BROWNOUT_STATUS: "410",
       AFTER_SUNSET: "redirect",
       DEPRECATION_DOC: "https://docs.test/retired",
-    }, { policy, isDeprecationUnset: false }],
+    }, { ...underPolicy(policy), isDeprecationUnset: false }],
     [{ HOST: "localhost", PORT: "0" }, { host: "localhost", port: 0 }],
     [{ HOST: "::1", PORT: "65535" }, { host: "::1", port: 65535 }],
     [{ REUSE_PORT: "true" }, { reusePort: true }],
@@ -309,7 +311,7 @@ Deno.test("readConfig() shows only the first line of an invalid value", () => {
 const PATHS = ["/audio/:token", "/video/:token"];
 
 Deno.test("readConfig() gives a route its own dates, and the common ones for the rest", () => {
-  const { policy, ownPolicies } = readConfig(
+  const { policy, policies } = readConfig(
     (name) =>
       ({
         DEPRECATED_AT: "2026-11-21",
@@ -320,8 +322,8 @@ Deno.test("readConfig() gives a route its own dates, and the common ones for the
     "server",
     PATHS,
   );
-  const video = ownPolicies?.get("/video/:token");
-  assertEquals(ownPolicies?.size, 1);
+  const video = policies["/video/:token"];
+  assert(policies["/audio/:token"] === policy);
   assertEquals([policy.sunsetAt, video?.sunsetAt].map((at) => new Date(at ?? 0).toJSON()), [
     "2027-06-30T00:00:00.000Z",
     "2027-12-31T00:00:00.000Z",
@@ -344,7 +346,7 @@ Deno.test("readConfig() gives a route its own dates, and the common ones for the
     ]] as const
   ) {
     const config = readConfig((name) => settings[name as keyof typeof settings], "command", PATHS);
-    const dates = [config.policy, config.ownPolicies?.get("/video/:token")];
+    const dates = [config.policy, config.policies["/video/:token"]];
     assertEquals(dates.map((policy) => Number(policy?.sunsetAt !== undefined)), [all, own]);
   }
 });
@@ -428,8 +430,9 @@ Deno.test("readConfig() takes the last fixed segment of a path as the name of it
     SUNSET_AT: "2027-06-30,old-clip=2027-12-31",
   };
   const paths = ["/clip/:token", "/old-clip/:token"];
-  const { ownPolicies } = readConfig((name) => settings[name], "server", paths);
-  assertEquals([...ownPolicies.keys()], ["/old-clip/:token"]);
+  const { policies } = readConfig((name) => settings[name], "server", paths);
+  const dates = paths.map((path) => policies[path]?.sunsetAt);
+  assertEquals(dates, ["2027-06-30", "2027-12-31"].map((date) => Date.parse(date)));
 });
 
 Deno.test("readConfig() requires DEPRECATED_AT of a server beyond a trial, and not of commands", () => {

@@ -14,6 +14,7 @@ import { needing } from "../support/permissions.ts";
 import { UsageMeter } from "../../lib/usage/record/meter.ts";
 import { checkParity, checkProblem, CONFIG, seen, type Send, valueOf } from "./request_table.ts";
 import { failing, fails, OneItem } from "../support/one_item.ts";
+import { underPolicy } from "../support/routes.ts";
 import { StorageError } from "../../lib/errors/storage_error.ts";
 
 const now = () => Date.parse("2026-11-21T12:00:00Z");
@@ -212,7 +213,12 @@ Deno.test("a slow lookup shortens the freshness of the response that it delayed"
   });
   const brownout = { start: start + 10 * SECOND, end: start + 60 * SECOND };
   const policy = { ...CONFIG.policy, brownouts: [brownout] };
-  const options = { storage, config: { ...CONFIG, policy }, clock: () => clock.now, log() {} };
+  const options = {
+    storage,
+    config: { ...CONFIG, ...underPolicy(policy) },
+    clock: () => clock.now,
+    log() {},
+  };
   const url = `http://test/audio/${newToken()}`;
   const response = await plainHandler(options)(new Request(url, { method: "HEAD" }));
   const value = response.headers.get("cache-control") ?? "";
@@ -261,7 +267,7 @@ needing("files")("the fields that main.ts lists for a HEAD are those that are se
   const item = { ...storage.item, name: "a.mp3", language: "en" };
   storage.result = { state: "published", kind: "audio", item };
   for (const [policy, status, phase] of rows) {
-    const config = { ...CONFIG, policy, isOnDeploy: true };
+    const config = { ...CONFIG, ...underPolicy(policy), isOnDeploy: true };
     const handle = plainHandler({ storage, config, clock: now, log() {} });
     const request = new Request(`http://test/audio/${newToken()}`, { method: "HEAD" });
     const { status: sent, headers } = await handle(request);

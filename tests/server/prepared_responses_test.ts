@@ -12,6 +12,7 @@ import { plainHandler, servedHandler } from "../support/handlers.ts";
 import { CONFIG, publishTableItems, requestTable } from "./request_table.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { OneItem } from "../support/one_item.ts";
+import { underPolicy } from "../support/routes.ts";
 import { StorageError } from "../../lib/errors/storage_error.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
@@ -153,7 +154,7 @@ Deno.test("an answer belongs to the phase in which its request arrived", async (
       return Promise.resolve(storage.result);
     },
   });
-  const { clock, handle } = handlerOn(storage, { ...CONFIG, policy });
+  const { clock, handle } = handlerOn(storage, { ...CONFIG, ...underPolicy(policy) });
   const head = () =>
     handle(new Request(`http://test/audio/${storage.item.token}`, { method: "HEAD" }));
   clock.now = start - 1;

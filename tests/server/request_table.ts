@@ -10,6 +10,7 @@ import { newToken, type Token } from "../../lib/storage/token.ts";
 import type { LinkedItem, PublishedItem } from "../../lib/storage/item.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import type { MediaSubject } from "../support/media_subject.ts";
+import { underPolicy } from "../support/routes.ts";
 
 /** The expected values of fields, by lower-case name; `null` for absence. */
 type Expectation = Readonly<Record<string, string | null>>;
@@ -65,7 +66,7 @@ const DOCUMENTATION = '</deprecation>; rel="deprecation"';
 /** The handler's configuration that the table expects. */
 export const CONFIG = {
   cacheMaxAge: 300,
-  policy: definePolicy({ deprecatedAt: DEPRECATED_AT, documentation: "/deprecation" }),
+  ...underPolicy(definePolicy({ deprecatedAt: DEPRECATED_AT, documentation: "/deprecation" })),
 };
 
 /** Publishes an item at a URL where nothing listens, with a validator that clients may learn. */

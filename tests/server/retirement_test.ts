@@ -1,9 +1,8 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
-import type { AfterSunset } from "../../lib/lifecycle/policy.ts";
+import type { AfterSunset, Policy, RoutePolicies } from "../../lib/lifecycle/policy.ts";
 import { inspect } from "../../lib/lifecycle/checking/inspect.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import type { Policies } from "../../lib/server/policies.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { servedHandler } from "../support/handlers.ts";
 import {
@@ -15,6 +14,7 @@ import {
   valueOf as field,
 } from "./request_table.ts";
 import { openMemory } from "../support/memory_storage.ts";
+import { underPolicy } from "../support/routes.ts";
 
 const at = (text: string) => Date.parse(text);
 
@@ -80,7 +80,7 @@ Deno.test("every phase answers correctly, on every route, with every outcome", a
     let instant = "";
     const now = () => at(instant);
     const storage = new CachedStorage(subject.storage, subject.storage.catalogue);
-    const config = { cacheMaxAge: 300, policy };
+    const config = { cacheMaxAge: 300, ...underPolicy(policy) };
     const handle = servedHandler({ storage, config, clock: now, log() {} });
     for (const [next, phase, until] of INSTANTS) {
       instant = next;
@@ -145,13 +145,13 @@ Deno.test("a route with its own policy answers as if all had it, and the others 
     documentation: "/deprecation",
   });
   let now = 0;
-  const handlerOf = (policies: Policies) => {
+  const handlerOf = (policy: Policy, own: RoutePolicies = {}) => {
     const storage = new CachedStorage(subject.storage, subject.storage.catalogue);
-    const config = { cacheMaxAge: 300, ...policies };
+    const config = { cacheMaxAge: 300, ...underPolicy(policy, own) };
     return servedHandler({ storage, config, clock: () => now, log() {} });
   };
-  const staggered = handlerOf({ policy: common, ownPolicies: new Map([["/video/:token", own]]) });
-  const [all, others] = [handlerOf({ policy: own }), handlerOf({ policy: common })];
+  const staggered = handlerOf(common, { "/video/:token": own });
+  const [all, others] = [handlerOf(own), handlerOf(common)];
   const boundaries = [common, own].flatMap(({ deprecatedAt, sunsetAt = 0, brownouts }) => [
     ...[deprecatedAt, sunsetAt],
     ...brownouts.flatMap(({ start, end }) => [start, end]),
@@ -182,11 +182,11 @@ Deno.test("the notice's freshness depends on the policies that routes have, not 
   await using subject = await openMemory();
   const policy = definePolicy(SETTINGS);
   const own = definePolicy({ deprecatedAt: "2027-01-01", sunsetAt: "2027-12-31" });
-  const ownPolicies = new Map([["/audio/:token", own], ["/video/:token", own]]);
+  const policies = { "/audio/:token": own, "/video/:token": own };
   let now = at("2027-06-30T11:59:00Z"); // a minute before the common sunset
   const handle = servedHandler({
     storage: new CachedStorage(subject.storage, subject.storage.catalogue),
-    config: { cacheMaxAge: 300, policy, ownPolicies },
+    config: { cacheMaxAge: 300, policy, policies },
     clock: () => now,
     log() {},
   });

@@ -3,7 +3,7 @@
 import { PROBLEM_TYPES } from "../../lib/server/problems.ts";
 import { noticeAt } from "../../lib/lifecycle/notice.ts";
 import { noticePage } from "../../lib/documents/notice_page.ts";
-import type { PHASES } from "../../lib/lifecycle/policy.ts";
+import type { PHASES, Policy } from "../../lib/lifecycle/policy.ts";
 import { definePolicy, type PolicySettings } from "../../lib/lifecycle/policy_settings.ts";
 
 export const SETTINGS: PolicySettings = {
@@ -30,6 +30,14 @@ export const ENDPOINTS = ["/audio/{token}", "/video/{token}"].map((path) => ({
   successor: "/media/{token}",
 }));
 
+/** The endpoints under a policy, or two. */
+export function endpointsUnder(policy: Policy, video = policy) {
+  return ENDPOINTS.map((endpoint) => ({
+    ...endpoint,
+    policy: endpoint.path.startsWith("/video") ? video : policy,
+  }));
+}
+
 /** Where items are. */
 export const ITEMS = [{ path: "/media/{token}", serves: "published audio or video" }];
 
@@ -40,11 +48,7 @@ export function lastPage() {
 }
 
 export function pageAt(instant: string, policy = POLICY, video = policy, contact?: string) {
-  const endpoints = ENDPOINTS.map((endpoint) => ({
-    ...endpoint,
-    policy: endpoint.path.startsWith("/video") ? video : policy,
-  }));
   const now = Date.parse(instant);
-  const notice = noticeAt(policy, endpoints, { now, contact });
+  const notice = noticeAt(policy, endpointsUnder(policy, video), { now, contact });
   return noticePage(notice, { items: ITEMS, types: PROBLEM_TYPES, now });
 }

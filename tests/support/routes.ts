@@ -1,5 +1,7 @@
 /** Routes for tests: those of the server, with the same two deprecated ones whichever it has. */
 
+import type { Policy, RoutePolicies } from "../../lib/lifecycle/policy.ts";
+import type { ServerConfig } from "../../lib/server/handler.ts";
 import { deprecatedPaths, type Route } from "../../lib/server/route.ts";
 import { ROUTES as SERVED } from "../../main.ts";
 import { fromRoot } from "./paths.ts";
@@ -18,3 +20,16 @@ export const MAIN = fromRoot(
     ? "main.ts"
     : "tests/support/retiring_main.ts",
 );
+
+/**
+ * The settings of a server with these routes under a policy.
+ *
+ * @param own The policies of the routes that have another one, by path.
+ */
+export function underPolicy(
+  policy: Policy,
+  own: RoutePolicies = {},
+): Pick<ServerConfig, "policy" | "policies"> {
+  const policies = deprecatedPaths(ROUTES).map((path) => [path, own[path] ?? policy]);
+  return { policy, policies: Object.fromEntries(policies) };
+}

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { describeApi } from "../../lib/documents/openapi.ts";
-import { ROUTES } from "../support/routes.ts";
+import { ROUTES, underPolicy } from "../support/routes.ts";
 import { OPEN, POLICY, REDIRECTING } from "../support/notice_pages.ts";
 import { needing } from "../support/permissions.ts";
 
@@ -12,15 +12,15 @@ needing("environment", "files")(
     const { createConfig, lintFromString } = await import("npm:@redocly/openapi-core@2.64.0"); // reads both
     const config = await createConfig({ extends: ["recommended"] });
     const described = [
-      ...[OPEN, POLICY, REDIRECTING].map((policy) => ({ policy })),
-      { policy: OPEN, contact: "mailto:ops@example.com" },
-      { policy: OPEN, contact: "https://example.com/help" },
+      ...[OPEN, POLICY, REDIRECTING].map((policy) => underPolicy(policy)),
+      { ...underPolicy(OPEN), contact: "mailto:ops@example.com" },
+      { ...underPolicy(OPEN), contact: "https://example.com/help" },
     ];
     for (const each of described) {
       const problems = await lintFromString({ source: describeApi(ROUTES, each), config });
       assertEquals(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`), []);
     }
-    const broken = describeApi(ROUTES, { policy: OPEN }).replaceAll(
+    const broken = describeApi(ROUTES, underPolicy(OPEN)).replaceAll(
       '"name":"token"',
       '"name":"other"',
     );

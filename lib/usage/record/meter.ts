@@ -2,10 +2,10 @@
 
 import { OTHER } from "../../http/user_agent.ts";
 import { formatInstant } from "../../http/timestamp.ts";
-import type { Moment } from "../../lifecycle/policy.ts";
+import type { Moment, RoutePolicies } from "../../lifecycle/policy.ts";
 import { callerOf, ClientNames, PROBE_PREFIX } from "./client_names.ts";
 import { dayOf } from "./day.ts";
-import type { Impact, RoutePolicies, UsageCount } from "./records.ts";
+import type { Impact, UsageCount } from "./records.ts";
 
 /** Responses that are counted together. */
 export interface ResponseClass {

@@ -6,7 +6,7 @@
 import { SerialQueue } from "../../async/serial_queue.ts";
 import { yieldToRequests } from "../../async/yield.ts";
 import { formatInstant } from "../../http/timestamp.ts";
-import { momentAt } from "../../lifecycle/policy.ts";
+import { momentAt, type RoutePolicies } from "../../lifecycle/policy.ts";
 import { FaultLog, type Log } from "../../log/log.ts";
 import { StorageError } from "../../errors/storage_error.ts";
 import { DAY_MS, dayOf } from "./day.ts";
@@ -20,7 +20,6 @@ import {
   MINUTE_MS,
   type ProcessIdentity,
   requireRouteNames,
-  type RoutePolicies,
   type Session,
   type UsageCount,
 } from "./records.ts";

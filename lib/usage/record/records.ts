@@ -1,7 +1,7 @@
 /** The records of a ledger: calls to deprecated routes, and the processes that counted them. */
 
 import { isPrintable, quoted } from "../../input/printable.ts";
-import type { Phase, Policy } from "../../lifecycle/policy.ts";
+import type { Phase, RoutePolicies } from "../../lifecycle/policy.ts";
 
 /**
  * The effect of a route's removal on a call: "breaking" if the call is served now, or would be
@@ -55,9 +55,6 @@ export const USAGE_KEY = ["day", ...COUNT_KEY] as const;
 export function keyOf(count: UsageCount): string {
   return COUNT_KEY.map((column) => count[column]).join("\0");
 }
-
-/** The policy of each deprecated route, by the route's path. */
-export type RoutePolicies = Readonly<Record<string, Policy>>;
 
 /**
  * Checks that every route has a name that can be recorded, read back and printed as it is.

@@ -5,10 +5,10 @@
  */
 
 import { formatInstant } from "../../http/timestamp.ts";
-import { momentAt, type Phase } from "../../lifecycle/policy.ts";
+import { momentAt, type Phase, type RoutePolicies } from "../../lifecycle/policy.ts";
 import { dayOf } from "../record/day.ts";
 import type { Ledger } from "../record/ledger.ts";
-import { MINUTE_MS, type RoutePolicies, type Session } from "../record/records.ts";
+import { MINUTE_MS, type Session } from "../record/records.ts";
 import { OTHER_PROBES, PROBE_FIELD, PROBE_PREFIX } from "../record/client_names.ts";
 import { waitForReports } from "./report.ts";
 import type { HiddenCalls, ProbeResult } from "./verdict.ts";

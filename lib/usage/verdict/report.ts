@@ -8,18 +8,12 @@
 import { FLUSH_INTERVAL_MS } from "../record/recorder.ts";
 import { RefusedError, WrongUsageError } from "../../errors/refused_error.ts";
 import { formatInstant } from "../../http/timestamp.ts";
-import type { Policy } from "../../lifecycle/policy.ts";
+import type { Policy, RoutePolicies } from "../../lifecycle/policy.ts";
 import { DAY_MS, dayOf } from "../record/day.ts";
 import type { Ledger } from "../record/ledger.ts";
 import { sessionText } from "../record/session_name.ts";
 import { addUp, callsIn, type ClientUsage, type PhaseCalls } from "./sums.ts";
-import {
-  lagOf,
-  type LedgerTime,
-  MINUTE_MS,
-  type RoutePolicies,
-  type Session,
-} from "../record/records.ts";
+import { lagOf, type LedgerTime, MINUTE_MS, type Session } from "../record/records.ts";
 import {
   completeSince,
   type Doubt,

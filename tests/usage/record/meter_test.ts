@@ -13,6 +13,7 @@ import { CONFIG, publishTableItems } from "../../server/request_table.ts";
 import { openMemory } from "../../support/memory_storage.ts";
 import { failing } from "../../support/one_item.ts";
 import { COUNT, countOne, NOON } from "../../support/counted_call.ts";
+import { underPolicy } from "../../support/routes.ts";
 
 const POLICY = definePolicy({
   deprecatedAt: "2027-01-01",
@@ -179,7 +180,12 @@ Deno.test("createHandler() counts every valid token in a brownout, and looks not
     const meter = new UsageMeter(POLICIES);
     const policy = { ...POLICY, brownoutStatus };
     const storage = failing(new Error("Not needed"));
-    const options = { config: { ...CONFIG, policy }, clock: () => NOON, log() {}, meter };
+    const options = {
+      config: { ...CONFIG, ...underPolicy(policy) },
+      clock: () => NOON,
+      log() {},
+      meter,
+    };
     const handle = servedHandler({ storage: new CachedStorage(storage, storage), ...options });
     const token = newToken();
     const rows: [target: string, impact: Impact][] = [
