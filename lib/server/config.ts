@@ -233,17 +233,37 @@ function readContent(
 /** The settings that a route may override, and whether its value may be `none`. */
 const ROUTE_OVERRIDES = { deprecatedAt: false, sunsetAt: true, brownouts: true } as const;
 
+type DateSetting = keyof typeof ROUTE_OVERRIDES;
+
 /** The values of these settings, common to all routes or overridden by one. */
-type DateSettings = Map<keyof typeof ROUTE_OVERRIDES, string | undefined>;
+type DateSettings = Partial<Record<DateSetting, string | undefined>>;
 
 /** Matches the name before an override, as in "2027-06-30,video=2027-12-31". */
-const OVERRIDE_NAME = /(?:^|,)\s*([a-z][\w-]*)\s*=/i;
+const OVERRIDE_NAME = /(?:^|,)\s*([a-z][\w-]*)\s*=/gi;
 
 /**
  * Names that overrides may still have after one of these routes was deleted, so that a server
  * starts. Once every deprecated route is deleted, any name may be left.
  */
 const FORMER_NAMES = ["audio", "video"];
+
+/** The parts of a variable's value. */
+interface Overridable {
+  /** The value for all routes, if there is one. */
+  readonly common: string | undefined;
+  /** The values for one route each, in the same order; a name may occur more than once. */
+  readonly overrides: readonly { readonly name: string; readonly value: string }[];
+}
+
+/** Parses the value of a variable that routes may override, like "2027-06-30,video=2027-12-31". */
+function parseOverridable(text: string): Overridable {
+  const heads = [...text.matchAll(OVERRIDE_NAME)];
+  const overrides = heads.map((head, index) => {
+    const end = heads[index + 1]?.index; // of the value: where the next override begins
+    return { name: head[1] ?? "", value: text.slice(head.index + head[0].length, end).trim() };
+  });
+  return { common: text.slice(0, heads[0]?.index) || undefined, overrides };
+}
 
 /** Reads the common policy, and the policy of each deprecated route. */
 function readPolicies(reader: Reader, paths: readonly string[]) {
@@ -252,33 +272,33 @@ function readPolicies(reader: Reader, paths: readonly string[]) {
     paths.map((path) => [/([\w-]+)(?:\/:\w+)?$/.exec(path)?.[1] ?? path, path]),
   );
   const names = new Set([...pathsByName.keys(), ...FORMER_NAMES]);
-  const common: DateSettings = new Map();
-  const overrides = new Map<string, DateSettings>();
-  for (const setting of Object.keys(ROUTE_OVERRIDES) as (keyof typeof ROUTE_OVERRIDES)[]) {
+  const commonValues: DateSettings = {};
+  const valuesByName = new Map<string, DateSettings>();
+  for (const setting of Object.keys(ROUTE_OVERRIDES) as DateSetting[]) {
     const variable = POLICY_VARIABLES[setting];
-    // The common value, and then by turns the name and the value of each override.
-    const [first, ...rest] = get(variable)?.split(OVERRIDE_NAME) ?? [];
-    const parse = (text: string) => text === "none" && ROUTE_OVERRIDES[setting] ? undefined : text;
-    common.set(setting, parse(first ?? "") || undefined);
-    if (first === "" && setting === "deprecatedAt") {
-      expect(variable, "a date for all routes before that of one", get(variable));
+    const text = get(variable);
+    const { common, overrides } = parseOverridable(text ?? "");
+    const isNone = (value?: string) => value === "none" && ROUTE_OVERRIDES[setting];
+    commonValues[setting] = isNone(common) ? undefined : common;
+    if (text !== undefined && common === undefined && setting === "deprecatedAt") {
+      expect(variable, "a date for all routes before that of one", text);
     }
-    for (let index = 0; index < rest.length; index += 2) {
-      const [name = "", value = ""] = rest.slice(index, index + 2).map((text) => text.trim());
-      const values: DateSettings = overrides.get(name) ?? new Map();
+    for (const { name, value } of overrides) {
+      const values = valuesByName.get(name) ?? {};
       if (paths.length > 0 && !names.has(name)) {
         expect(variable, `"${[...names].join('" or "')}" before "="`, name);
-      } else if (values.has(setting)) {
+      } else if (Object.hasOwn(values, setting)) {
         expect(variable, `one value of "${name}"`, `${name}=${value}`);
       }
-      overrides.set(name, values.set(setting, parse(value)));
+      values[setting] = isNone(value) ? undefined : value;
+      valuesByName.set(name, values);
     }
   }
-  const policy = readPolicy(reader, common);
+  const policy = readPolicy(reader, commonValues);
   const ownPolicies = new Map<string, Policy>();
-  for (const [name, values] of overrides) {
+  for (const [name, values] of valuesByName) {
     const path = pathsByName.get(name);
-    const ownPolicy = path && readPolicy(reader, new Map([...common, ...values]), name);
+    const ownPolicy = path && readPolicy(reader, { ...commonValues, ...values }, name);
     if (ownPolicy) ownPolicies.set(path, ownPolicy);
   }
   if (policy === undefined) return undefined;
@@ -291,11 +311,10 @@ function readPolicies(reader: Reader, paths: readonly string[]) {
 /** @param route The name of the route for errors; left out for the common policy. */
 function readPolicy(
   { get, expect }: Reader,
-  dates: DateSettings,
+  { deprecatedAt, sunsetAt, brownouts }: DateSettings,
   route?: string,
 ): Policy | undefined {
   const valueOf = (setting: keyof PolicySettings) => get(POLICY_VARIABLES[setting]);
-  const { deprecatedAt, sunsetAt, brownouts } = Object.fromEntries(dates);
   // The default must not make a chosen date invalid.
   const defaultDate = sunsetAt ?? brownouts ? "1970-01-01" : SAMPLES_DEPRECATED_AT;
   const status = valueOf("brownoutStatus") ?? "";
