@@ -7,8 +7,9 @@ import { announcedBy } from "../lifecycle/notice.ts";
 import type { Recorder } from "../usage/record/recorder.ts";
 import { sessionFacts } from "../usage/record/session_name.ts";
 import { thisProcess } from "../usage/record/deno_process.ts";
-import { type Config, SAMPLES_DEPRECATED_AT } from "./config.ts";
+import type { Config } from "./config.ts";
 import { VERSION } from "./version.ts";
+import { SAMPLES_DEPRECATED_AT } from "./policy_config.ts";
 
 /** The settings that the lines depend on. */
 type StartSettings = Pick<
