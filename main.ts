@@ -7,8 +7,8 @@
  *
  * The handler makes every response with the one `new Response` below. HEAD and GET are told apart
  * at the places marked (1), (2) and (3). The method is also logged and counted, and passed to
- * `limitFreshness()`, which treats HEAD and GET alike. Two wrappers sit between the handler and the
- * network:
+ * `limitFreshnessForReuse()`, which treats HEAD and GET alike. Two wrappers sit between the handler
+ * and the network:
  * - `prepareResponses()` (lib/server/prepared_responses.ts) reuses a response to a HEAD for later
  *   HEADs, and clones one to a GET for later GETs.
  * - `closeWhenStopping()` (lib/server/listener.ts), while the server is stopping, makes a second
@@ -40,7 +40,7 @@ import { type Field, NO_STORE, NO_TRANSFORM, textOutcome } from "./lib/http/outc
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
 import { representDocument } from "./lib/documents/documents.ts";
 import { announcementFields } from "./lib/lifecycle/announcement.ts";
-import { limitFreshness } from "./lib/lifecycle/freshness.ts";
+import { limitFreshnessForReuse } from "./lib/lifecycle/freshness.ts";
 import { momentAt, nextChange } from "./lib/lifecycle/policy.ts";
 import { brownoutRefusal, removalRedirect, removalRefusal } from "./lib/lifecycle/refusal.ts";
 import type { Refusal } from "./lib/lifecycle/refusal.ts";
@@ -333,7 +333,7 @@ function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
   // Sunset (RFC 8594) and Link (RFC 8288). No cache may keep a response beyond the phase that it
   // depends on. The clock is read again for that, because a lookup may have taken seconds. A
   // request's Authorization does not matter: responses are the same for everybody.
-  const { fields, unchangedUntil } = limitFreshness([
+  const { fields, unchangedUntil } = limitFreshnessForReuse([
     ...outcome.fields,
     ...CORS_FIELDS,
     EMBEDDABLE,
@@ -354,7 +354,8 @@ function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
   //   ETag: "…"                                   representItem()
   //   Last-Modified: Fri, 06 Mar 2026 …           representItem()
   //   Cache-Control: max-age=300                  freshnessOf(); while any later change of phase is
-  //     scheduled, limitFreshness() adds must-revalidate, stale-while-revalidate=0, and shortens it
+  //     scheduled, limitFreshnessForReuse() shortens it, and adds must-revalidate and
+  //     stale-while-revalidate=0
   //   Access-Control-Allow-Origin: *              CORS_FIELDS
   //   Access-Control-Expose-Headers: *            CORS_FIELDS
   //   Cross-Origin-Resource-Policy: cross-origin  EMBEDDABLE

@@ -29,14 +29,6 @@ export interface FreshnessLimit {
   readonly isAuthorized: boolean;
 }
 
-/** The fields to send in place of those given. */
-export interface LimitedFreshness {
-  /** All fields in the same order, with a Cache-Control at the end if there was none. */
-  readonly fields: Field[];
-  /** The instant until which these values stay the same, in milliseconds since the epoch. */
-  readonly unchangedUntil: number;
-}
-
 /**
  * Limits a response's freshness (RFC 9111 §4.2) to the time left in the phase, for shared and
  * private caches alike. While a phase change is pending, caches must not serve the response stale
@@ -51,6 +43,8 @@ export interface LimitedFreshness {
  *
  * @param fields The fields of the response. Those named above must occur at most once each, as in
  *   `Headers`.
+ * @returns The fields to send in place of those given: all of them in the same order, with a
+ *   Cache-Control at the end if there was none.
  *
  * @example An hour of freshness, a minute before the sunset
  * ```ts
@@ -58,7 +52,7 @@ export interface LimitedFreshness {
  * import { limitFreshness } from "@media-head/lifecycle";
  *
  * const until = Date.parse("2027-06-30T00:00:00Z");
- * const { fields } = limitFreshness([["Cache-Control", "max-age=3600"]], {
+ * const fields = limitFreshness([["Cache-Control", "max-age=3600"]], {
  *   until,
  *   now: until - 60_000,
  *   method: "GET",
@@ -70,10 +64,23 @@ export interface LimitedFreshness {
  * ]);
  * ```
  */
-export function limitFreshness(
+export function limitFreshness(fields: readonly Field[], limit: FreshnessLimit): Field[] {
+  return limitFreshnessForReuse(fields, limit).fields;
+}
+
+/** Limited fields, and how long a response may be reused with them. */
+interface ReusableFields {
+  /** The result of {@linkcode limitFreshness}. */
+  readonly fields: Field[];
+  /** The instant until which the result stays the same, in milliseconds since the epoch. */
+  readonly unchangedUntil: number;
+}
+
+/** Limits freshness as {@linkcode limitFreshness} does, and says how long the result is the same. */
+export function limitFreshnessForReuse(
   fields: readonly Field[],
   { until, now, method, status, isAuthorized = true }: FreshnessLimit,
-): LimitedFreshness {
+): ReusableFields {
   if (until === Infinity) return { fields: [...fields], unchangedUntil: until };
   const names = fields.map(([name]) => name.toLowerCase());
   const valueOf = (name: string) => fields[names.indexOf(name)]?.[1];

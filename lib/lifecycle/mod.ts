@@ -20,7 +20,7 @@ export {
   type PolicySettings,
 } from "./policy_settings.ts";
 export { announcementFields } from "./announcement.ts";
-export { type FreshnessLimit, type LimitedFreshness, limitFreshness } from "./freshness.ts";
+export { type FreshnessLimit, limitFreshness } from "./freshness.ts";
 export { type Refusal, refusal, type RefusalOptions } from "./refusal.ts";
 export type { LifecycleCall, LifecycleOptions, RequestHead } from "./serving/options.ts";
 export { withLifecycle } from "./serving/with_lifecycle.ts";

@@ -1,6 +1,10 @@
 import { assert, assertEquals } from "@std/assert";
 import { formatHttpDate } from "../../lib/http/http_date.ts";
-import { type FreshnessLimit, limitFreshness } from "../../lib/lifecycle/freshness.ts";
+import {
+  type FreshnessLimit,
+  limitFreshness,
+  limitFreshnessForReuse,
+} from "../../lib/lifecycle/freshness.ts";
 import { needing } from "../support/permissions.ts";
 
 const NOW = Date.parse("2027-01-01T00:00:00Z");
@@ -13,7 +17,7 @@ function limited(
   headers: Headers,
   limit: Partial<FreshnessLimit> & { until: number; now: number },
 ): Headers {
-  return new Headers(limitFreshness([...headers], { ...GET, ...limit }).fields);
+  return new Headers(limitFreshness([...headers], { ...GET, ...limit }));
 }
 
 /** Values of Cache-Control, and the same limited to 101 seconds left, one of them for transit. */
@@ -230,20 +234,23 @@ Deno.test("limitFreshness() changes nothing when no phase change is pending", ()
   for (const [stated] of ROWS) {
     const fields = [...new Headers(stated)];
     const until = Infinity;
-    assertEquals(limitFreshness(fields, { until, now: NOW, ...GET }), {
-      fields,
-      unchangedUntil: until,
-    });
+    const limit = { until, now: NOW, ...GET };
+    assertEquals(limitFreshness(fields, limit), fields);
+    assertEquals(limitFreshnessForReuse(fields, limit), { fields, unchangedUntil: until });
   }
 });
 
-Deno.test("limitFreshness() returns how long its values stay the same", () => {
+Deno.test("limitFreshnessForReuse() returns how long its values stay the same", () => {
   for (const maxAge of [0, 1, 2, 60, 300, 500]) {
     for (let left = 1; left < 1_000_000; left += left < 3_000 ? 7 : 4_999) {
       const until = NOW + left;
       const more = maxAge % 3 === 0 ? "" : ", stale-while-revalidate=9";
       const limitedAt = (now: number) =>
-        limitFreshness([["Cache-Control", `max-age=${maxAge}${more}`]], { until, now, ...GET });
+        limitFreshnessForReuse([["Cache-Control", `max-age=${maxAge}${more}`]], {
+          until,
+          now,
+          ...GET,
+        });
       const { unchangedUntil, fields } = limitedAt(NOW);
       assert(unchangedUntil > NOW && unchangedUntil <= until);
       assertEquals(limitedAt(unchangedUntil - 1).fields, fields);
@@ -267,7 +274,7 @@ needing("files")("the README's table shows what limitFreshness() sends", () => {
       : [{ ...GET, isAuthorized: request.includes("Authorization") }];
     for (const one of requests) {
       const headers = new Headers(yours ? { "Cache-Control": yours } : {});
-      const { fields } = limitFreshness([...headers], { until: NOW + 600_000, now: NOW, ...one });
+      const fields = limitFreshness([...headers], { until: NOW + 600_000, now: NOW, ...one });
       assertEquals(new Headers(fields).get("cache-control") ?? "", expected, line);
     }
   }

@@ -76,7 +76,7 @@ function exchanges(
   request: Omit<Exchange, "headers" | "sent">,
   until: number,
 ): [before: Exchange, after: Exchange] {
-  const limited = limitFreshness(Object.entries(stated), { until, now: NOW, ...request }).fields;
+  const limited = limitFreshness(Object.entries(stated), { until, now: NOW, ...request });
   return [Object.entries(stated), limited].map((fields) => {
     const headers = new Headers({ date: inSeconds(0) });
     for (const [name, value] of fields) headers.set(name, value);

@@ -73,7 +73,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
       refused: refused && withFields(refused, given),
       announce: (fields, status) => [
         ...announce(fields, policy, { successor, now: start }),
-        ...limitFreshness(fields, { until, now: readClock(), method, status, isAuthorized }).fields
+        ...limitFreshness(fields, { until, now: readClock(), method, status, isAuthorized })
           .filter(([, value], index) => value !== fields[index]?.[1]),
       ],
       count: caller && ((status) => {

@@ -190,7 +190,7 @@ Deno.test("inspect() finds no fault in what the library sent, behind a CDN or a 
     limitFreshness(Object.entries(fields), {
       ...{ until: sunset(left).getTime(), now: NOW, method: "GET" },
       ...{ status: 200, isAuthorized: false },
-    }).fields;
+    });
   const edges = [ // how many seconds after the server, and what Date says then
     ...[0, 1, 30, 50].flatMap((age) => [{ age, date: 0 }, { age, date: age }]),
     ...[-1, -3].map((age) => ({ age, date: 0 })), // the checker's clock is behind

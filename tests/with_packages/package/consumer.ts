@@ -39,7 +39,7 @@ const fields: [string, string][] = limitFreshness(announcementFields(policy), {
   method: "GET",
   status: 200,
   isAuthorized: false,
-}).fields;
+});
 const status: 308 | 410 | 503 | undefined = refusal(policy, { now: 0, maxAge: 1 })?.status;
 const middleware: Middleware = retire(policy);
 const named: Middleware<NodeRequest, NodeResponse> = middleware;

@@ -159,8 +159,7 @@ await fc.assert(
       limitFreshness([...theirs], {
         ...{ until: policy.sunsetAt, now, method, isAuthorized: false },
         status: said.status,
-      }).fields
-        .map(([name, value]) => [name.toLowerCase(), value]),
+      }).map(([name, value]) => [name.toLowerCase(), value]),
     );
     const expected = new Map([...theirs, ...limited])
       .set("deprecation", OURS.Deprecation).set("sunset", OURS.Sunset);
