@@ -33,7 +33,6 @@
  */
 
 import "./lib/server/runtime.ts"; // first: ends the process if this release of Deno is too old
-import { validate } from "@std/uuid/v4"; // npm:deno-std, a third party's copy (lib/README.md)
 import { CORS_FIELDS, PREFLIGHT_FIELDS } from "./lib/http/cors.ts";
 import { isHost } from "./lib/http/host.ts";
 import { type Field, NO_STORE, NO_TRANSFORM, textOutcome } from "./lib/http/outcome.ts";
@@ -63,8 +62,9 @@ import { requireStorageAccess } from "./lib/server/storage_access.ts";
 import { VERSION } from "./lib/server/version.ts";
 import { CachedStorage } from "./lib/storage/cache.ts";
 import { ReplacedError, UnpublishedError } from "./lib/storage/errors.ts";
+import { PERIOD_MS } from "./lib/storage/generations.ts";
 import type { Kind, LookupResult } from "./lib/storage/item.ts";
-import { type Token, tokenOf } from "./lib/storage/token.ts";
+import { parseToken, type Token } from "./lib/storage/token.ts";
 import { Recorder, type RecorderOptions } from "./lib/usage/record/recorder.ts";
 import { StorageError } from "./lib/errors/storage_error.ts";
 
@@ -90,6 +90,8 @@ const NO_CONTENT: Field = ["Content-Length", "0"];
 const EMBEDDABLE: Field = ["Cross-Origin-Resource-Policy", "cross-origin"];
 /** Keeps deprecated routes out of the CDN of Deno Deploy, which would hide calls (RFC 9213). */
 const CDN_NO_STORE: Field = ["Deno-CDN-Cache-Control", "no-store"];
+/** The seconds after which a cached fault has expired. */
+const RETRY_AFTER: Field = ["Retry-After", `${PERIOD_MS / 1_000}`];
 const UNPUBLISHED = "This item was permanently unpublished";
 const REPLACED = "The stored content is not what was published";
 const UNAVAILABLE = "Storage is unavailable; retry later";
@@ -141,7 +143,8 @@ function readCall(call: Call): Call {
   const matched = match(routes, normalizeUrl(request.url));
   if (matched === undefined) return call;
   const { route, segment } = matched;
-  const token = validate(segment) ? tokenOf(segment) : undefined; // a version 4 UUID
+  // validate() of @std/uuid/v4 decides: npm:deno-std, a third party's copy (lib/README.md).
+  const token = parseToken(segment); // a version 4 UUID
   const known = { ...call, route, segment, token };
   if (route.serves === "notice") { // it changes with the phase of any deprecated route
     return { ...known, phaseEnd: nextChange(config.policies, now) };
@@ -204,9 +207,10 @@ async function answer(call: Call): Promise<MarkedOutcome> {
   // The lookup also compares the stored content with what was published, by its length or ETag: a
   // HEAD reads no content, but must fail where its GET does: 502 if an object was replaced, 503 if
   // content is missing or incomplete. Lookups, and responses made from them, are reused until a
-  // change of the catalogue is detected, and for five seconds at most: a generation. An object in a
-  // bucket is compared once a minute, and any one of them every five seconds, to see whether the
-  // store answers. Content that is lost in that time fails on GET first, and then on HEAD, too.
+  // change of the catalogue is detected, and for PERIOD_MS at most: a generation. An object in a
+  // bucket is compared once a minute (lib/storage/object_checks.ts), and any one of them every
+  // PERIOD_MS, to see whether the store answers. Content that is lost in that time fails on GET
+  // first, and then on HEAD, too.
   return await answerItem(call, await storage.find(token, now), serves);
 }
 
@@ -319,8 +323,7 @@ function fail(call: Call, error: unknown): MarkedOutcome {
     return problem(call, 502, "content-replaced", REPLACED, { logAs });
   }
   if (error instanceof StorageError) {
-    const fields: Field[] = [["Retry-After", "5"]]; // seconds
-    return problem(call, 503, "storage-unavailable", UNAVAILABLE, { fields, logAs });
+    return problem(call, 503, "storage-unavailable", UNAVAILABLE, { fields: [RETRY_AFTER], logAs });
   }
   return problem(call, 500, "server-fault", "The server failed", { logAs });
 }
