@@ -50,6 +50,7 @@ import { thisProcess } from "./lib/usage/record/deno_process.ts";
 import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
 import { impactOf } from "./lib/server/impact.ts";
 import { FaultLog, lineLog, type Log } from "./lib/log/log.ts";
+import { PhaseLog } from "./lib/log/phases.ts";
 import { type OpenStorage, openStorage } from "./lib/storage/engines/open_storage.ts";
 import { type MarkedResponse, prepareResponses } from "./lib/server/prepared_responses.ts";
 import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problems.ts";
@@ -407,6 +408,7 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
     : [];
   const recorder = await createRecorder(config, { ledger, clock, log });
   const { meter } = recorder;
+  const phases = new PhaseLog({ policies: config.policies, clock, log });
   const storage = new CachedStorage(media, media.catalogue);
   const faults = new FaultLog(log);
   const handle = createHandler({ routes, storage, config, clock, faults, meter });
@@ -424,8 +426,12 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
     log,
     // With compression, the fields of a GET would differ from those of its HEAD.
     listen: (options) => Deno.serve({ ...options, automaticCompression: false }, serving),
-    onListen: (address) => logStart(address, config, { samples, recorder, log }),
+    onListen(address) {
+      logStart(address, config, { samples, recorder, log });
+      phases.start();
+    },
     async close() {
+      phases.stop();
       await recorder.stop();
       await close();
     },

@@ -21,6 +21,7 @@ import {
 } from "../lifecycle/serving/retire.ts";
 import { withLifecycle } from "../lifecycle/serving/with_lifecycle.ts";
 import { FaultLog, lineLog, type Log, type LogEvent } from "../log/log.ts";
+import { PhaseLog } from "../log/phases.ts";
 import { thisProcess } from "./record/node_process.ts";
 import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
 import { messageOf, withoutPassword } from "../input/printable.ts";
@@ -153,12 +154,14 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     ...{ ledger, policies, process, retainDays, publicUrl, contact, clock: Date.now, log },
     mayStartUnregistered: !required,
   });
+  const phases = new PhaseLog({ policies, clock: Date.now, log });
   try {
     await recorder.start();
   } catch (error) {
     await opened?.close();
     throw withCause(error);
   }
+  phases.start();
   if (recorder.isRegistered) log({ event: "session", ...sessionFacts(recorder.session, process) });
   const { meter } = recorder;
   const faults = new FaultLog(log);
@@ -212,6 +215,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
   }
 
   async function end(): Promise<void> {
+    phases.stop();
     await recorder.stop();
     const lost = recorder.unrecorded();
     if (!recorder.isRegistered) log({ event: "error", message: UNREGISTERED });

@@ -5,8 +5,7 @@
 
 import { SerialQueue } from "../../async/serial_queue.ts";
 import { yieldToRequests } from "../../async/yield.ts";
-import { formatInstant } from "../../http/timestamp.ts";
-import { momentAt, type RoutePolicies } from "../../lifecycle/policy.ts";
+import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { FaultLog, type Log } from "../../log/log.ts";
 import { StorageError } from "../../errors/storage_error.ts";
 import { DAY_MS, dayOf } from "./day.ts";
@@ -102,11 +101,10 @@ export class Recorder {
   /** Counts that are yet to be sent, by key. */
   readonly #backlog = new Map<string, UsageCount>();
   #firstDay = "";
-  #lastTick: number;
   #stopTimer = () => {};
 
   constructor(options: RecorderOptions) {
-    const { policies, clientField, log, clock, lifetime = () => performance.now() } = options;
+    const { policies, clientField, log, lifetime = () => performance.now() } = options;
     requireRouteNames(policies);
     this.meter = new UsageMeter(policies, clientField, {
       onFirstCall: () => this.#hasten(),
@@ -116,7 +114,6 @@ export class Recorder {
     this.#lifetime = lifetime;
     this.#session = this.#next = newSession(options, 0);
     this.#faults = new FaultLog(log);
-    this.#lastTick = clock();
   }
 
   /** Whether the process is registered. */
@@ -168,7 +165,6 @@ export class Recorder {
 
   /** Flushes the counts so far. Never rejects: faults are logged, and the next flush retries. */
   flush(): Promise<void> {
-    this.#logPhases();
     // One that waits takes all counts up to its turn, so that no second one need wait.
     return this.#waiting ??= this.#queue.run(() => {
       this.#waiting = undefined;
@@ -210,19 +206,6 @@ export class Recorder {
   #estimateTime(): number {
     if (this.#reading === undefined) return this.#options.clock();
     return this.#reading.now + this.#lifetime() - this.#reading.lifetime;
-  }
-
-  /** Logs each route whose phase has changed since the last tick. */
-  #logPhases(): void {
-    const { policies, clock, log } = this.#options;
-    const tick = clock();
-    for (const [route, policy] of Object.entries(policies)) {
-      const { phase, until } = momentAt(policy, tick);
-      if (phase === momentAt(policy, this.#lastTick).phase) continue;
-      const next = until < Infinity ? { until: formatInstant(until) } : {};
-      log({ event: "phase", route, phase, ...next });
-    }
-    this.#lastTick = tick;
   }
 
   async #attempt(isLast: boolean): Promise<void> {

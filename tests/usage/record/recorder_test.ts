@@ -501,28 +501,6 @@ Deno.test("Recorder keeps the names of recent clients across a restart", async (
   assertEquals([rows.includes("app Recent"), rows.includes("app Older")], [true, false]);
 });
 
-Deno.test("Recorder logs each change of a route's phase, without any request", async () => {
-  await using scene = await openScene();
-  const policy = definePolicy({
-    deprecatedAt: "2027-02-01T12:00:07Z",
-    brownouts: ["2027-02-01T12:00:20Z/PT10S"],
-    sunsetAt: "2027-02-01T13:00Z",
-  });
-  const { recorder, events } = await scene.start({ policies: { [ROUTE]: policy } });
-  for (const seconds of [5, 5, 5, 5, 5, 5, 3_570, 5]) {
-    scene.pass(seconds * 1_000);
-    await recorder.flush();
-  }
-  await recorder.stop();
-  const change = { event: "phase", route: ROUTE } as const;
-  assertEquals(events, [
-    { ...change, phase: "deprecated", until: "2027-02-01T12:00:20Z" },
-    { ...change, phase: "brownout", until: "2027-02-01T12:00:30Z" },
-    { ...change, phase: "deprecated", until: "2027-02-01T13:00:00Z" },
-    { ...change, phase: "removed" },
-  ]);
-});
-
 Deno.test("Recorder deletes expired days, once a day", async () => {
   await using scene = await openScene();
   const days = ["2026-12-31", "2027-01-01", "2027-01-02", "2027-01-03", "2027-02-01"];
