@@ -8,6 +8,7 @@ import { yieldToRequests } from "../../async/yield.ts";
 import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { FaultLog, type Log } from "../../log/log.ts";
 import { StorageError } from "../../errors/storage_error.ts";
+import { clockFault } from "./clock_fault.ts";
 import { DAY_MS, dayOf } from "./day.ts";
 import type { BeginOptions, Ledger } from "./ledger.ts";
 import { sessionFacts } from "./session_name.ts";
@@ -257,7 +258,7 @@ export class Recorder {
     const clock = this.#options.clock();
     const { now: reported } = await this.#readTime().finally(() => this.#takeCounts());
     const time = await this.#readTime();
-    const clockFault = this.#clockFault(time); // at once, because sending can take long
+    const fault = this.#compareClocks(time); // at once, because sending can take long
     if (this.#sent !== undefined) await this.#send(this.#sent);
 
     // Counts are recorded before a session lapses, but do not extend it.
@@ -276,7 +277,7 @@ export class Recorder {
       await yieldToRequests();
     }
     if (!isLast) await this.#forget(time.now);
-    return clockFault;
+    return fault;
   }
 
   /**
@@ -362,14 +363,9 @@ export class Recorder {
   }
 
   /** Logs and returns a fault if this machine's clock differs from the database's. */
-  #clockFault({ clock }: LedgerTime): string | undefined {
-    const now = this.#options.clock();
-    if (Math.abs(now - clock) < MINUTE_MS) return undefined;
-    const here = new Date(now).toISOString();
-    const inDatabase = new Date(clock).toISOString();
-    const fault =
-      `it is ${here} here, but ${inDatabase} in the database: correct the clock that is wrong. ` +
-      "Phases begin and end by the clock here; calls are recorded by the database's";
+  #compareClocks({ clock }: LedgerTime): string | undefined {
+    const fault = clockFault({ here: this.#options.clock(), inDatabase: clock });
+    if (fault === undefined) return undefined;
     this.#faults.report(fault, { session: this.session });
     return "the clock here is not the database's (see the log)";
   }
