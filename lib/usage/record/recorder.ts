@@ -24,6 +24,7 @@ import {
   type UsageCount,
 } from "./records.ts";
 import { UsageMeter } from "./meter.ts";
+import { Retention } from "./retention.ts";
 
 /** Milliseconds between two flushes. A crash can lose calls of this time, but hardly a client. */
 export const FLUSH_INTERVAL_MS = 5_000;
@@ -101,7 +102,7 @@ export class Recorder {
   #sent: FlushPart | undefined;
   /** Counts that are yet to be sent, by key. */
   readonly #backlog = new Map<string, UsageCount>();
-  #firstDay = "";
+  readonly #retention: Retention;
   #stopTimer = () => {};
 
   constructor(options: RecorderOptions) {
@@ -115,6 +116,7 @@ export class Recorder {
     this.#lifetime = lifetime;
     this.#session = this.#next = newSession(options, 0);
     this.#faults = new FaultLog(log);
+    this.#retention = new Retention(options.retainDays);
   }
 
   /** Whether the process is registered. */
@@ -276,7 +278,7 @@ export class Recorder {
       if (isRecorded && isReport) break;
       await yieldToRequests();
     }
-    if (!isLast) await this.#forget(time.now);
+    if (!isLast) await this.#retention.apply(this.#opened, time.now);
     return fault;
   }
 
@@ -368,14 +370,6 @@ export class Recorder {
     if (fault === undefined) return undefined;
     this.#faults.report(fault, { session: this.session });
     return "the clock here is not the database's (see the log)";
-  }
-
-  /** Deletes the days that are no longer retained, once a day. */
-  async #forget(now: number): Promise<void> {
-    const { retainDays } = this.#options;
-    const firstDay = dayOf(now - retainDays * DAY_MS);
-    if (firstDay === this.#firstDay) return;
-    if (await this.#opened.forget(firstDay, now)) this.#firstDay = firstDay;
   }
 }
 
