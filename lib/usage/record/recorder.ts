@@ -8,15 +8,14 @@ import { yieldToRequests } from "../../async/yield.ts";
 import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { FaultLog, type Log } from "../../log/log.ts";
 import { StorageError } from "../../errors/storage_error.ts";
+import { Backlog } from "./backlog.ts";
 import { clockFault } from "./clock_fault.ts";
 import { DAY_MS, dayOf } from "./day.ts";
 import type { BeginOptions, Ledger } from "./ledger.ts";
 import { sessionFacts } from "./session_name.ts";
 import {
   type FlushPart,
-  keyOf,
   type LedgerTime,
-  MAX_PART_ROWS,
   MINUTE_MS,
   type ProcessIdentity,
   requireRouteNames,
@@ -100,8 +99,7 @@ export class Recorder {
   #hasLapsed = false;
   /** The part of a flush that was sent, until its outcome is known. */
   #sent: FlushPart | undefined;
-  /** Counts that are yet to be sent, by key. */
-  readonly #backlog = new Map<string, UsageCount>();
+  readonly #backlog = new Backlog();
   readonly #retention: Retention;
   #stopTimer = () => {};
 
@@ -190,8 +188,8 @@ export class Recorder {
 
   /** Returns the number of calls that were taken from the meter, but may not be in the ledger. */
   unrecorded(): number {
-    const counts = [...this.#sent?.counts ?? [], ...this.#backlog.values()];
-    return counts.reduce((sum, { calls }) => sum + calls, 0);
+    const sent = this.#sent?.counts ?? [];
+    return sent.reduce((sum, { calls }) => sum + calls, this.#backlog.calls);
   }
 
   /** Flushes at once, for a client that calls first, but not more often than ten times a second. */
@@ -239,16 +237,7 @@ export class Recorder {
   #takeCounts(): void {
     const counts = this.meter.take(this.#options.clock());
     this.#options.metrics?.add(counts);
-    this.#keep(counts);
-  }
-
-  /** Adds counts to the backlog. */
-  #keep(counts: readonly UsageCount[]): void {
-    for (const count of counts) {
-      const key = keyOf(count);
-      const calls = (this.#backlog.get(key)?.calls ?? 0) + count.calls;
-      this.#backlog.set(key, { ...count, calls });
-    }
+    this.#backlog.add(counts);
   }
 
   /** Writes all counts to the ledger. Returns the fault for the health check, if any. */
@@ -265,14 +254,12 @@ export class Recorder {
 
     // Counts are recorded before a session lapses, but do not extend it.
     while (this.#session.ended === undefined) {
-      const counts = [...this.#backlog.values()].slice(0, MAX_PART_ROWS);
-      const isWhole = counts.length === this.#backlog.size;
+      const counts = this.#backlog.takePart();
       if (this.#hasLapsed && counts.length === 0) {
         await this.#begin({ lapsed: this.#session });
         continue;
       }
-      const isReport = isWhole && !this.#hasLapsed;
-      for (const count of counts) this.#backlog.delete(keyOf(count));
+      const isReport = this.#backlog.isEmpty && !this.#hasLapsed;
       const report = isReport ? { reported, clock, isStopped: isLast } : {};
       const isRecorded = await this.#send({ counts, at: time.now, ...report });
       if (isRecorded && isReport) break;
@@ -297,7 +284,7 @@ export class Recorder {
       const found = await ledger.session(session.id);
       if (!isRepeated || found?.sequence !== session.sequence + 1) {
         this.#sent = undefined;
-        this.#keep(part.counts);
+        this.#backlog.add(part.counts);
         await this.#beginAgain(found);
         return false;
       }
