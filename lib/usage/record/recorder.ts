@@ -12,11 +12,11 @@ import { Backlog } from "./backlog.ts";
 import { clockFault } from "./clock_fault.ts";
 import { DAY_MS, dayOf } from "./day.ts";
 import type { BeginOptions, Ledger } from "./ledger.ts";
+import { LivedTime } from "./lived_time.ts";
 import { sessionFacts } from "./session_name.ts";
 import {
   type FlushPart,
   type LedgerTime,
-  MINUTE_MS,
   type ProcessIdentity,
   requireRouteNames,
   type Session,
@@ -79,7 +79,6 @@ export class Recorder {
   readonly meter: UsageMeter;
   readonly #options: RecorderOptions;
   #ledger: Ledger | undefined;
-  readonly #lifetime: () => number;
   readonly #faults: FaultLog;
   readonly #queue = new SerialQueue(); // one flush at a time
   /** The flush that waits for the one under way. */
@@ -93,10 +92,8 @@ export class Recorder {
   #session: Session;
   /** The session to begin, until it is known to be registered. */
   #next: Session | undefined;
-  /** The last reading of the ledger's time, and the process's lifetime at that reading. */
-  #reading: { readonly now: number; readonly lifetime: number } | undefined;
-  /** Whether the process did not live through all the time since the session's last report. */
-  #hasLapsed = false;
+  /** The ledger's time since the session began, once the process is registered. */
+  #lived: LivedTime | undefined;
   /** The part of a flush that was sent, until its outcome is known. */
   #sent: FlushPart | undefined;
   readonly #backlog = new Backlog();
@@ -104,14 +101,13 @@ export class Recorder {
   #stopTimer = () => {};
 
   constructor(options: RecorderOptions) {
-    const { policies, clientField, log, lifetime = () => performance.now() } = options;
+    const { policies, clientField, clock, log } = options;
     requireRouteNames(policies);
     this.meter = new UsageMeter(policies, clientField, {
       onFirstCall: () => this.#hasten(),
-      clock: () => this.#estimateTime(),
+      clock: () => this.#lived?.estimate() ?? clock(),
     });
     this.#options = options;
-    this.#lifetime = lifetime;
     this.#session = this.#next = newSession(options, 0);
     this.#faults = new FaultLog(log);
     this.#retention = new Retention(options.retainDays);
@@ -119,7 +115,7 @@ export class Recorder {
 
   /** Whether the process is registered. */
   get isRegistered(): boolean {
-    return this.#reading !== undefined;
+    return this.#lived !== undefined;
   }
 
   /** The id of the process's session. It changes if the session ends while the process runs. */
@@ -164,6 +160,11 @@ export class Recorder {
     return this.#ledger as Ledger;
   }
 
+  /** The lived time of a process that is registered. */
+  get #livedTime(): LivedTime {
+    return this.#lived as LivedTime;
+  }
+
   /** Flushes the counts so far. Never rejects: faults are logged, and the next flush retries. */
   flush(): Promise<void> {
     // One that waits takes all counts up to its turn, so that no second one need wait.
@@ -203,12 +204,6 @@ export class Recorder {
     this.#hastened.unref();
   }
 
-  /** Returns the ledger's time, as far as it is known between two readings. */
-  #estimateTime(): number {
-    if (this.#reading === undefined) return this.#options.clock();
-    return this.#reading.now + this.#lifetime() - this.#reading.lifetime;
-  }
-
   async #attempt(isLast: boolean): Promise<void> {
     let isRecording = true;
     try {
@@ -242,30 +237,31 @@ export class Recorder {
 
   /** Writes all counts to the ledger. Returns the fault for the health check, if any. */
   async #write(isLast: boolean): Promise<string | undefined> {
+    const ledger = this.#opened;
     // The report vouches for every call answered before it, so its time is read before the counts
     // are taken. No call may be dated before it was answered, so calls are dated with a time that
     // is read after the counts are taken. The machine's clock is read first, so that by each clock,
     // no less time has passed since the report than since the calls that it vouches for.
     const clock = this.#options.clock();
-    const { now: reported } = await this.#readTime().finally(() => this.#takeCounts());
-    const time = await this.#readTime();
+    const { now: reported } = await this.#livedTime.read(ledger).finally(() => this.#takeCounts());
+    const time = await this.#livedTime.read(ledger);
     const fault = this.#compareClocks(time); // at once, because sending can take long
     if (this.#sent !== undefined) await this.#send(this.#sent);
 
     // Counts are recorded before a session lapses, but do not extend it.
     while (this.#session.ended === undefined) {
       const counts = this.#backlog.takePart();
-      if (this.#hasLapsed && counts.length === 0) {
+      if (this.#livedTime.hasLapsed && counts.length === 0) {
         await this.#begin({ lapsed: this.#session });
         continue;
       }
-      const isReport = this.#backlog.isEmpty && !this.#hasLapsed;
+      const isReport = this.#backlog.isEmpty && !this.#livedTime.hasLapsed;
       const report = isReport ? { reported, clock, isStopped: isLast } : {};
       const isRecorded = await this.#send({ counts, at: time.now, ...report });
       if (isRecorded && isReport) break;
       await yieldToRequests();
     }
-    if (!isLast) await this.#retention.apply(this.#opened, time.now);
+    if (!isLast) await this.#retention.apply(ledger, time.now);
     return fault;
   }
 
@@ -317,9 +313,9 @@ export class Recorder {
    * @param warning Why another session was necessary, if the operator should know.
    */
   async #begin(options: BeginOptions = {}, warning?: string): Promise<void> {
-    const { process, clock, log } = this.#options;
+    const { process, clock, lifetime = () => performance.now(), log } = this.#options;
     const ledger = this.#opened;
-    const isFirst = this.#reading === undefined;
+    const isFirst = !this.isRegistered;
     // A session that continues an earlier one vouches for what the process counted before, too.
     const next = this.#next ?? newSession(this.#options, 1);
     this.#next = { ...next, clock: clock() };
@@ -327,28 +323,12 @@ export class Recorder {
     if (began === undefined) return await this.#beginAgain(await ledger.session(this.session));
     this.#session = { ...this.#next, reported: began };
     this.#next = undefined;
-    this.#reading = { now: began, lifetime: this.#lifetime() };
-    this.#hasLapsed = false;
+    this.#lived = new LivedTime(began, lifetime);
     if (isFirst) return;
     const facts = sessionFacts(this.session, process);
     log(
       warning ? { event: "warning", ...facts, message: warning } : { event: "session", ...facts },
     );
-  }
-
-  /**
-   * Reads the ledger's time. If it has advanced by a minute or more beyond the process's lifetime,
-   * the machine slept or a clock jumped.
-   */
-  async #readTime(): Promise<LedgerTime> {
-    const before = this.#lifetime();
-    const time = await this.#opened.time();
-    const last = this.#reading;
-    if (last !== undefined && time.now - last.now - (before - last.lifetime) >= MINUTE_MS) {
-      this.#hasLapsed = true;
-    }
-    this.#reading = { now: time.now, lifetime: this.#lifetime() };
-    return time;
   }
 
   /** Logs and returns a fault if this machine's clock differs from the database's. */
