@@ -3,7 +3,6 @@
  * when the counts are complete.
  */
 
-import { SerialQueue } from "../../async/serial_queue.ts";
 import { yieldToRequests } from "../../async/yield.ts";
 import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { FaultLog, type Log } from "../../log/log.ts";
@@ -11,6 +10,7 @@ import { StorageError } from "../../errors/storage_error.ts";
 import { Backlog } from "./backlog.ts";
 import { clockFault } from "./clock_fault.ts";
 import { DAY_MS, dayOf } from "./day.ts";
+import { FlushSchedule } from "./flush_schedule.ts";
 import type { BeginOptions, Ledger } from "./ledger.ts";
 import { LivedTime } from "./lived_time.ts";
 import { sessionFacts } from "./session_name.ts";
@@ -24,12 +24,6 @@ import {
 } from "./records.ts";
 import { UsageMeter } from "./meter.ts";
 import { Retention } from "./retention.ts";
-
-/** Milliseconds between two flushes. A crash can lose calls of this time, but hardly a client. */
-export const FLUSH_INTERVAL_MS = 5_000;
-
-/** The shortest time, in milliseconds, between two flushes for clients that call first. */
-const FIRST_CALL_INTERVAL_MS = 100;
 
 /** The number of attempts at the last flush. */
 const STOP_TRIES = 6;
@@ -80,14 +74,7 @@ export class Recorder {
   readonly #options: RecorderOptions;
   #ledger: Ledger | undefined;
   readonly #faults: FaultLog;
-  readonly #queue = new SerialQueue(); // one flush at a time
-  /** The flush that waits for the one under way. */
-  #waiting: Promise<void> | undefined;
-  /** The timer of the next flush for clients that call first, and when one may come. */
-  #hastened: ReturnType<typeof setTimeout> | undefined;
-  #mayHasten = 0;
-  /** Whether the next flush is the last one. */
-  #isStopping = false;
+  readonly #schedule = new FlushSchedule((isLast) => this.#attempt(isLast));
   /** The session as this process last knew it to be in the ledger. */
   #session: Session;
   /** The session to begin, until it is known to be registered. */
@@ -98,13 +85,12 @@ export class Recorder {
   #sent: FlushPart | undefined;
   readonly #backlog = new Backlog();
   readonly #retention: Retention;
-  #stopTimer = () => {};
 
   constructor(options: RecorderOptions) {
     const { policies, clientField, clock, log } = options;
     requireRouteNames(policies);
     this.meter = new UsageMeter(policies, clientField, {
-      onFirstCall: () => this.#hasten(),
+      onFirstCall: () => this.#schedule.hasten(),
       clock: () => this.#lived?.estimate() ?? clock(),
     });
     this.#options = options;
@@ -138,9 +124,7 @@ export class Recorder {
       if (!isExpected || this.#options.mayStartUnregistered !== true) throw error;
       this.#reportFault(error);
     }
-    const timer = setInterval(() => this.flush(), FLUSH_INTERVAL_MS);
-    timer.unref();
-    this.#stopTimer = () => clearInterval(timer);
+    this.#schedule.start();
   }
 
   /** Opens the ledger, and begins the process's first session. */
@@ -167,18 +151,12 @@ export class Recorder {
 
   /** Flushes the counts so far. Never rejects: faults are logged, and the next flush retries. */
   flush(): Promise<void> {
-    // One that waits takes all counts up to its turn, so that no second one need wait.
-    return this.#waiting ??= this.#queue.run(() => {
-      this.#waiting = undefined;
-      return this.#attempt(this.#isStopping);
-    });
+    return this.#schedule.flush();
   }
 
   /** Flushes the last counts, and ends the session. Call it after the last response. */
   async stop(): Promise<void> {
-    this.#stopTimer();
-    clearTimeout(this.#hastened);
-    this.#isStopping = true;
+    this.#schedule.stop();
     this.#takeCounts();
     for (let tries = 0; tries < STOP_TRIES; tries++) {
       await this.flush();
@@ -191,17 +169,6 @@ export class Recorder {
   unrecorded(): number {
     const sent = this.#sent?.counts ?? [];
     return sent.reduce((sum, { calls }) => sum + calls, this.#backlog.calls);
-  }
-
-  /** Flushes at once, for a client that calls first, but not more often than ten times a second. */
-  #hasten(): void {
-    if (this.#isStopping || this.#hastened !== undefined) return;
-    this.#hastened = setTimeout(() => {
-      this.#hastened = undefined;
-      this.#mayHasten = performance.now() + FIRST_CALL_INTERVAL_MS;
-      this.flush();
-    }, Math.max(0, Math.ceil(this.#mayHasten - performance.now())));
-    this.#hastened.unref();
   }
 
   async #attempt(isLast: boolean): Promise<void> {

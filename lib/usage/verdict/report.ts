@@ -5,7 +5,7 @@
  * "Calls" are requests that the removal breaks. All others are "other requests".
  */
 
-import { FLUSH_INTERVAL_MS } from "../record/recorder.ts";
+import { FLUSH_INTERVAL_MS } from "../record/flush_schedule.ts";
 import { RefusedError, WrongUsageError } from "../../errors/refused_error.ts";
 import { formatInstant } from "../../http/timestamp.ts";
 import type { Policy, RoutePolicies } from "../../lifecycle/policy.ts";

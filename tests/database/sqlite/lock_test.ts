@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { newToken } from "../../../lib/storage/token.ts";
-import { FLUSH_INTERVAL_MS } from "../../../lib/usage/record/recorder.ts";
+import { FLUSH_INTERVAL_MS } from "../../../lib/usage/record/flush_schedule.ts";
 import { callsIn, openLocal } from "../../support/local_storage.ts";
 import { media } from "../../support/media_cli.ts";
 import { SAMPLE_MP3 } from "../../support/paths.ts";

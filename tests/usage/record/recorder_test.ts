@@ -1,5 +1,4 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { stub } from "@std/testing/mock";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
 import type { LogEvent } from "../../../lib/log/log.ts";
 import type { Ledger } from "../../../lib/usage/record/ledger.ts";
@@ -7,6 +6,7 @@ import { type FlushPart, MAX_PART_ROWS, type Session } from "../../../lib/usage/
 import { MAX_NEW_NAMES_A_DAY } from "../../../lib/usage/record/client_names.ts";
 import { Recorder, type RecorderOptions } from "../../../lib/usage/record/recorder.ts";
 import { COUNT, countOne, DAY, NOON, PROCESS } from "../../support/counted_call.ts";
+import { fakeTimers } from "../../support/fake_timers.ts";
 import { ledgerAt, openLedgerDatabase } from "../../support/ledger_at.ts";
 import { addRows, begin } from "../../support/ledger_rows.ts";
 import { StorageError } from "../../../lib/errors/storage_error.ts";
@@ -527,39 +527,6 @@ Deno.test("Recorder deletes expired days, once a day", async () => {
   assertEquals(forgotten, ["2027-01-03", "2027-01-04"]);
   assertEquals(await Array.fromAsync(scene.ledger.usage(""), ({ day }) => day), ["2027-02-01"]);
 });
-
-/** Timers, and the clock by which they run, in place of the runtime's. */
-function fakeTimers() {
-  const turn = globalThis.setTimeout;
-  const timers = new Map<object, { at: number; run: () => void }>();
-  let now = 0;
-  const start = (run: () => void, delay: number) => {
-    const timer = { unref() {} };
-    timers.set(timer, { at: now + delay, run });
-    return timer;
-  };
-  const stop = (timer: object) => void timers.delete(timer);
-  const stubs: Disposable[] = [
-    stub(globalThis, "setTimeout", start as unknown as typeof setTimeout),
-    stub(globalThis, "clearTimeout", stop as typeof clearTimeout),
-    stub(performance, "now", () => now),
-  ];
-  return {
-    now: () => now,
-    /** Lets milliseconds pass, and what begins in them end. */
-    async pass(time: number) {
-      for (const end = now + time;; now++) {
-        for (const [timer, { at, run }] of timers) {
-          if (at > now || !timers.delete(timer)) continue;
-          run();
-          await new Promise((resolve) => turn(resolve));
-        }
-        if (now === end) return;
-      }
-    },
-    [Symbol.dispose]: () => stubs.forEach((stub) => stub[Symbol.dispose]()),
-  };
-}
 
 Deno.test("Recorder flushes at once for the first call of a client to a route on a day, and for no other", async () => {
   await using scene = await openScene();
