@@ -176,7 +176,7 @@ function match(routes: readonly Route[], url: string) {
  */
 async function answer(call: Call): Promise<MarkedOutcome> {
   const { request: { method, headers }, now, isBadHost, route, segment, token, successor } = call;
-  const { routes, storage, config, meter } = call.server;
+  const { routes, storage, config, recorder } = call.server;
   if (isBadHost) return problem(call, 400, "bad-host", "The Host field is not a valid host");
   if (method === "OPTIONS") { // on any path: a failed preflight would hide the 404 from a page
     const allow = route === undefined ? [] : [ALLOW];
@@ -195,7 +195,7 @@ async function answer(call: Call): Promise<MarkedOutcome> {
   const { serves } = route;
   if (serves === "health") {
     await storage.check(); // throws a StorageError if storage is unavailable: 503
-    const text = meter?.fault ? `ok, but ${meter.fault}\n` : "ok\n";
+    const text = recorder?.fault ? `ok, but ${recorder.fault}\n` : "ok\n";
     return textOutcome(200, { type: "text/plain", text, fields: [NO_STORE] });
   }
   if (serves === "notice" || serves === "description") {
@@ -381,14 +381,14 @@ function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
  * is not deprecated.
  */
 function counterOf(
-  { server: { meter }, request: { method }, token, retired }: Call,
+  { server: { recorder }, request: { method }, token, retired }: Call,
   status: number,
 ) {
   if (retired === undefined) return undefined;
   const { path: route, moment } = retired;
   const hasToken = token !== undefined;
   const impact = impactOf({ method, phase: moment.phase, status, hasToken });
-  return meter?.counterOf({ route, method, moment, status, impact });
+  return recorder?.meter.counterOf({ route, method, moment, status, impact });
 }
 
 /**
@@ -407,11 +407,10 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
     ? await (await import("./lib/publishing/samples.ts")).publishSamples(media, routes)
     : [];
   const recorder = await createRecorder(config, { ledger, clock, log });
-  const { meter } = recorder;
   const phases = new PhaseLog({ policies: config.policies, clock, log });
   const storage = new CachedStorage(media, media.catalogue);
   const faults = new FaultLog(log);
-  const handle = createHandler({ routes, storage, config, clock, faults, meter });
+  const handle = createHandler({ routes, storage, config, clock, faults, recorder });
   // Reuses outcomes marked with `isReusable` for the same method, URL, Host and conditions, but not
   // for a GET with a Range.
   const prepared = prepareResponses(handle, { generations: storage.generations, clock });

@@ -5,7 +5,7 @@ import type { Policy, RoutePolicies } from "../lifecycle/policy.ts";
 import type { MarkedResponse } from "./prepared_responses.ts";
 import type { ItemStorage } from "../storage/storage.ts";
 import type { FaultLog } from "../log/log.ts";
-import type { UsageMeter } from "../usage/record/meter.ts";
+import type { Recorder } from "../usage/record/recorder.ts";
 import type { Route } from "./route.ts";
 
 /** The state that all requests share. */
@@ -20,8 +20,8 @@ export interface Server {
   readonly clock: () => number;
   /** Logs what fails, under an id that the client gets. */
   readonly faults: FaultLog;
-  /** Counts calls to deprecated routes. */
-  readonly meter?: UsageMeter | undefined;
+  /** Counts calls to deprecated routes, and knows what is wrong with their record. */
+  readonly recorder?: Pick<Recorder, "meter" | "fault"> | undefined;
 }
 
 /** The settings that responses depend on. They have the same names in `Config`. */

@@ -237,7 +237,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
       return recorder.session;
     },
     get fault() {
-      return wasLate ? LATE : meter.fault;
+      return wasLate ? LATE : recorder.fault;
     },
     close: () => closing ??= end(),
   };

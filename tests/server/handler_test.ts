@@ -111,11 +111,11 @@ Deno.test("createHandler() answers 500 if even the response cannot be made", asy
 });
 
 Deno.test("createHandler() answers 200 to a health check that says what is wrong with the counting", async () => {
-  const meter = new UsageMeter({});
-  const options = { config: CONFIG, clock: now, log() {}, meter };
+  const recorder = { meter: new UsageMeter({}), fault: undefined as string | undefined };
+  const options = { config: CONFIG, clock: now, log() {}, recorder };
   const handle = plainHandler({ storage: new OneItem(), ...options });
   for (const [fault, text] of [[undefined, "ok\n"], ["…", "ok, but …\n"]]) {
-    meter.fault = fault;
+    recorder.fault = fault;
     const [get, head] = await Promise.all(
       ["GET", "HEAD"].map((method) => handle(new Request("http://test/healthz", { method }))),
     ) as [Response, Response];

@@ -62,8 +62,6 @@ export interface MeterOptions {
 }
 
 export class UsageMeter {
-  /** The fault of the record of calls, for the health check; `undefined` if there is none. */
-  fault: string | undefined;
   /** Few, because unknown methods count as one, and statuses by class. */
   readonly #counters = new Map<string, ClientCounter>();
   readonly #names = new ClientNames();

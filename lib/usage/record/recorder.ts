@@ -1,6 +1,6 @@
 /**
- * Flushes counts to the ledger every few seconds. The process's session in the ledger shows since
- * when the counts are complete.
+ * The protocol of a process's session in the ledger. The session shows since when the counts are
+ * complete.
  */
 
 import { yieldToRequests } from "../../async/yield.ts";
@@ -85,6 +85,7 @@ export class Recorder {
   #sent: FlushPart | undefined;
   readonly #backlog = new Backlog();
   readonly #retention: Retention;
+  #fault: string | undefined;
 
   constructor(options: RecorderOptions) {
     const { policies, clientField, clock, log } = options;
@@ -107,6 +108,11 @@ export class Recorder {
   /** The id of the process's session. It changes if the session ends while the process runs. */
   get session(): string {
     return this.#session.id;
+  }
+
+  /** The fault of the record of calls, for a health check; `undefined` if there is none. */
+  get fault(): string | undefined {
+    return this.#fault;
   }
 
   /**
@@ -175,7 +181,7 @@ export class Recorder {
     let isRecording = true;
     try {
       if (!this.isRegistered) await this.#registerLate();
-      this.meter.fault = await this.#write(isLast);
+      this.#fault = await this.#write(isLast);
     } catch (cause) {
       isRecording = false;
       this.#reportFault(cause);
@@ -193,7 +199,7 @@ export class Recorder {
   #reportFault(cause: unknown): void {
     this.#faults.report(cause, { session: this.session, unrecorded: this.unrecorded() });
     const reason = this.isRegistered ? "the ledger fails" : "the process is not registered yet";
-    this.meter.fault = `no record of calls: ${reason} (see the log)`;
+    this.#fault = `no record of calls: ${reason} (see the log)`;
   }
 
   #takeCounts(): void {

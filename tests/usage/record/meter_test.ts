@@ -128,9 +128,10 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
   await using subject = await openMemory();
   const { audio, video, linkedAudio, unpublished } = await publishTableItems(subject);
   const meter = new UsageMeter(POLICIES);
+  const recorder = { meter, fault: undefined };
   // Responses are prepared for lookup results that the cache may reuse.
   const storage = new CachedStorage(subject.storage, subject.storage.catalogue);
-  const handle = servedHandler({ storage, config: CONFIG, clock: () => NOON, log() {}, meter });
+  const handle = servedHandler({ storage, config: CONFIG, clock: () => NOON, log() {}, recorder });
   const known = newToken();
   const requests: [method: string, path: string, count: number][] = [
     ["HEAD", `/audio/${audio.token}`, 5],
@@ -178,13 +179,14 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
 Deno.test("createHandler() counts every valid token in a brownout, and looks nothing up", async () => {
   for (const brownoutStatus of [503, 410] as const) {
     const meter = new UsageMeter(POLICIES);
+    const recorder = { meter, fault: undefined };
     const policy = { ...POLICY, brownoutStatus };
     const storage = failing(new Error("Not needed"));
     const options = {
       config: { ...CONFIG, ...underPolicy(policy) },
       clock: () => NOON,
       log() {},
-      meter,
+      recorder,
     };
     const handle = servedHandler({ storage: new CachedStorage(storage, storage), ...options });
     const token = newToken();

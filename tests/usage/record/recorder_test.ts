@@ -118,7 +118,7 @@ Deno.test("Recorder sums the counts of several servers in one ledger", async () 
 Deno.test("Recorder neither loses nor repeats counts in an outage, and logs it once", async () => {
   await using scene = await openScene();
   const { ledger, failure } = failing(scene.open());
-  const { recorder, meter, events, call } = await scene.start({ ledger });
+  const { recorder, events, call } = await scene.start({ ledger });
   for (const when of ["before", "after"] as const) {
     failure.when = when;
     for (let round = 0; round < 4; round++) {
@@ -126,11 +126,11 @@ Deno.test("Recorder neither loses nor repeats counts in an outage, and logs it o
       for (const client of ["a", "b/1.0", "c"]) call(client);
       await recorder.flush();
     }
-    assertEquals(meter.fault, "no record of calls: the ledger fails (see the log)");
+    assertEquals(recorder.fault, "no record of calls: the ledger fails (see the log)");
     assertEquals(recorder.unrecorded(), 12);
     failure.when = undefined;
     await recorder.flush();
-    assertEquals(meter.fault, undefined);
+    assertEquals(recorder.fault, undefined);
   }
   assertEquals(events.length, 1);
   await recorder.stop();
@@ -464,7 +464,7 @@ Deno.test("Recorder dates calls by the ledger's time, and says that the machine'
   const offsets = [0, MINUTE - 1, -MINUTE + 1, MINUTE, -MINUTE, -20 * DAY, 20 * DAY, 0];
   await using scene = await openScene();
   const { clocks, pass } = scene;
-  const { recorder, meter, events, call } = await scene.start();
+  const { recorder, events, call } = await scene.start();
   for (const offset of offsets) {
     pass(5_000);
     clocks.here = clocks.database + offset;
@@ -472,7 +472,7 @@ Deno.test("Recorder dates calls by the ledger's time, and says that the machine'
     await recorder.flush();
     const isOff = Math.abs(offset) >= MINUTE;
     const fault = isOff ? "the clock here is not the database's (see the log)" : undefined;
-    assertEquals(meter.fault, fault, `${offset}`);
+    assertEquals(recorder.fault, fault, `${offset}`);
   }
   await recorder.stop();
   assertEquals(await scene.sessions(), [[0, 40_000, "stopped"]]);
