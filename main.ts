@@ -39,6 +39,7 @@ import { type Field, NO_STORE, NO_TRANSFORM, textOutcome } from "./lib/http/outc
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
 import { representDocument } from "./lib/documents/documents.ts";
 import { announcementFields } from "./lib/lifecycle/announcement.ts";
+import { isBreaking } from "./lib/lifecycle/breaking.ts";
 import { limitFreshnessForReuse } from "./lib/lifecycle/freshness.ts";
 import { momentAt, nextChange } from "./lib/lifecycle/policy.ts";
 import { brownoutRefusal, removalRedirect, removalRefusal } from "./lib/lifecycle/refusal.ts";
@@ -48,7 +49,6 @@ import { readVariables, warnOfUnknown } from "./lib/server/environment.ts";
 import { logStart } from "./lib/server/start_line.ts";
 import { thisProcess } from "./lib/usage/record/deno_process.ts";
 import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
-import { impactOf } from "./lib/server/impact.ts";
 import { FaultLog, lineLog, type Log } from "./lib/log/log.ts";
 import { PhaseLog } from "./lib/log/phases.ts";
 import { type OpenStorage, openStorage } from "./lib/storage/engines/open_storage.ts";
@@ -190,7 +190,7 @@ async function answer(call: Call): Promise<MarkedOutcome> {
     return problem(call, 405, "method-not-allowed", detail, { fields: [ALLOW] });
   }
   const refusal = refusalOf(call); // in a brownout and after the sunset, nothing is looked up
-  if (refusal !== undefined) return { ...refusal, successor, isReusable: true };
+  if (refusal !== undefined) return { ...refusal, successor, isReusable: true, isRefused: true };
 
   const { serves } = route;
   if (serves === "health") {
@@ -371,24 +371,24 @@ function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
   //   Deno-CDN-Cache-Control: no-store            CDN_NO_STORE, on Deno Deploy
   const response = new Response(request.method === "HEAD" ? null : body, { status, headers });
 
-  const counter = counterOf(call, status);
+  const counter = counterOf(call, outcome);
   counter?.count(request.headers);
   return { response, counter, reusableUntil: isReusable ? unchangedUntil : 0 };
 }
 
 /**
  * Returns the counter of calls with this route, method, phase and status; `undefined` if the route
- * is not deprecated.
+ * is not deprecated. The removal breaks no call without a valid token.
  */
 function counterOf(
   { server: { recorder }, request: { method }, token, retired }: Call,
-  status: number,
+  { status, isRefused }: MarkedOutcome,
 ) {
   if (retired === undefined) return undefined;
   const { path: route, moment } = retired;
-  const hasToken = token !== undefined;
-  const impact = impactOf({ method, phase: moment.phase, status, hasToken });
-  return recorder?.meter.counterOf({ route, method, moment, status, impact });
+  const breaks = token !== undefined &&
+    isBreaking({ method, status, isRefused: isRefused === true });
+  return recorder?.meter.counterFor({ route, method, moment, status, breaks });
 }
 
 /**

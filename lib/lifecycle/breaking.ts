@@ -9,6 +9,10 @@ const FAILED = new Set([400, 401, 403, 404, 405, 407, 410]);
 /**
  * Returns whether the removal breaks a call: it was refused, or would not fail anyway. An OPTIONS
  * that was answered is only a question about the path.
+ *
+ * This is the only place that decides it. An application asks about every call but those of
+ * {@linkcode CHECK_CLIENT}. The media server asks about every call with a valid token: where it
+ * refuses calls, in a brownout and after the removal, it looks nothing up, so each of them counts.
  */
 export function isBreaking({ method, status, isRefused }: {
   readonly method: string;

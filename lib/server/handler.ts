@@ -45,6 +45,8 @@ export interface MarkedOutcome extends Outcome {
    * ends. An outcome without this mark is not reused.
    */
   readonly isReusable?: true | undefined;
+  /** Whether the request was refused, in a brownout or after the removal. */
+  readonly isRefused?: true | undefined;
 }
 
 /**

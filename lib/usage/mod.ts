@@ -193,16 +193,15 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     };
     const onCount: typeof given.onCount = (call, request, ...rest) => {
       if (closing === undefined) {
-        const { phase, status } = call;
+        const { phase, status, breaks } = call;
         const until = phase === "brownout" ? brownoutEnd(policy, given.clock) : 0;
-        const impact = call.breaks ? "breaking" : "none";
         const { method, headers } = request;
-        const counter = meter.counterOf({
+        const counter = meter.counterFor({
           route,
           method,
           moment: { phase, until },
           status,
-          impact,
+          breaks,
         });
         counter.count(headers, idOf(request, rest));
       } else {

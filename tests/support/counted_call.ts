@@ -14,7 +14,7 @@ export const ANSWER = {
   method: "HEAD",
   moment: { phase: "deprecated", until: Infinity },
   status: 200,
-  impact: "breaking",
+  breaks: true,
 } as const satisfies ResponseClass;
 
 /** What a ledger counts it under, without the client. */
@@ -36,5 +36,5 @@ export function countOne(
 ): void {
   const headers = new Headers(fields);
   if (userAgent !== null) headers.set("User-Agent", userAgent);
-  meter.counterOf({ ...ANSWER, ...answer }).count(headers);
+  meter.counterFor({ ...ANSWER, ...answer }).count(headers);
 }

@@ -15,7 +15,7 @@ export interface ResponseClass {
   readonly moment: Moment;
   readonly status: number;
   /** Whether the removal breaks these calls. */
-  readonly impact: Impact;
+  readonly breaks: boolean;
 }
 
 /** Counts the responses of one class, by client. */
@@ -90,10 +90,11 @@ export class UsageMeter {
   }
 
   /** Returns the counter for a class of responses. It remains valid, so callers may retain it. */
-  counterOf(responses: ResponseClass): Counter {
-    const { route, impact, moment: { phase, until } } = responses;
+  counterFor(responses: ResponseClass): Counter {
+    const { route, breaks, moment: { phase, until } } = responses;
     const method = COUNTED_METHODS.has(responses.method) ? responses.method : OTHER;
     const status = `${Math.floor(responses.status / 100)}xx`;
+    const impact: Impact = breaks ? "breaking" : "none";
     const key = `${route} ${method} ${phase} ${until} ${status} ${impact}`;
     let counter = this.#counters.get(key);
     if (counter === undefined) {

@@ -4,8 +4,8 @@ import { isPrintable, quoted } from "../../input/printable.ts";
 import type { Phase, RoutePolicies } from "../../lifecycle/policy.ts";
 
 /**
- * The effect of a route's removal on a call: "breaking" if the call is served now, or would be
- * outside a brownout; "none" otherwise, e.g. for a malformed token.
+ * The effect of a route's removal on calls: "breaking" if it breaks them (`isBreaking()` decides
+ * that); "none" otherwise, and for probes.
  */
 export type Impact = typeof IMPACTS[number];
 

@@ -29,9 +29,9 @@ Deno.test("UsageMeter counts by route, method, phase, brownout, status, impact a
   countOne(meter, { userAgent: "curl/1" });
   countOne(meter, { userAgent: "curl/1" });
   countOne(meter, { userAgent: "curl/1", status: 206 });
-  countOne(meter, { userAgent: null, status: 404, impact: "none" });
+  countOne(meter, { userAgent: null, status: 404, breaks: false });
   countOne(meter, { userAgent: null, status: 412 });
-  countOne(meter, { userAgent: null, method: "BREW", status: 405, impact: "none" });
+  countOne(meter, { userAgent: null, method: "BREW", status: 405, breaks: false });
   countOne(meter, { userAgent: "curl/1", moment: first as Moment });
   countOne(meter, { userAgent: "curl/1", moment: second as Moment });
   countOne(meter, { userAgent: "curl/1", route: "/video/:token" });
@@ -55,7 +55,7 @@ Deno.test("UsageMeter records the release of an app, or the app of a site or id,
   for (const userAgent of ["App/2", "App/1", "App/2", "Pod-491511/1"]) {
     countOne(meter, { userAgent });
   }
-  countOne(meter, { userAgent: "App/3", status: 404, impact: "none" });
+  countOne(meter, { userAgent: "App/3", status: 404, breaks: false });
   countOne(meter, { userAgent: "App/2", method: "GET" });
   countOne(meter, { userAgent: "Mozilla/5.0 Chrome/120.0" }, { Origin: "https://a.test" });
   countOne(meter, { userAgent: "okhttp/4.9" }, { "X-Consumer": "team" });

@@ -546,7 +546,7 @@ Deno.test("Recorder flushes at once for the first call of a client to a route on
     ["again", { userAgent: "a" }, 0, 1],
     ["by another method", { userAgent: "a", method: "GET" }, 0, 1],
     ["another route", { userAgent: "a", route: "/video/:token" }, 0, 4],
-    ["another client's other request", { userAgent: "b", status: 404, impact: "none" }, 0, 4],
+    ["another client's other request", { userAgent: "b", status: 404, breaks: false }, 0, 4],
     ["its first call", { userAgent: "b" }, 0, 6],
     ["the day goes on", { userAgent: "b" }, midnight - 1, 6],
     ["the next day", { userAgent: "a" }, 1, 8],
