@@ -203,7 +203,7 @@ async function runCommand(
     await print(json ? usageJson(report) : gateText(report)).catch((error) =>
       printError(messageOf(error))
     );
-    throw new ExitError(EXIT_STATUS[report.verdict.verdict]);
+    throw new ExitError(EXIT_STATUS[report.verdict.state]);
   }
   if (html !== undefined) {
     const page = options.client === undefined

@@ -351,7 +351,7 @@ export class World {
     days: number,
     routes?: readonly string[],
     { waits = 2, atMost = Infinity, mayTrust = true } = {},
-  ): Promise<Verdict["verdict"] | "refused"> {
+  ): Promise<Verdict["state"] | "refused"> {
     const [{ ledger, truth }, at] = [this.#node, this.#now];
     const { now } = await ledger.time();
     for (let wait = 0; wait < waits; wait++) await this.pass(5_000);
@@ -372,10 +372,10 @@ export class World {
       throw error;
     });
     if (report === undefined) return "refused";
-    const { verdict: { verdict }, completeSince = Infinity, judged, clients } = report;
+    const { verdict: { state }, completeSince = Infinity, judged, clients } = report;
     const from = Date.parse(report.from);
     const isClear = judged.length > 0 && completeSince <= from;
-    if (atMost === Infinity) assertEquals(verdict === "clear", isClear);
+    if (atMost === Infinity) assertEquals(state === "clear", isClear);
     // On record are the calls of any period for which the record is complete.
     const start = Math.max(from, completeSince);
     const releases = clients.flatMap((each) => each.releases);
@@ -398,7 +398,7 @@ export class World {
         assert(now - age <= start, `call ${call.release} is missing, of ${age / 1000} seconds ago`);
       }
     }
-    return verdict;
+    return state;
   }
 
   /** Ends all faults. The operator says what is true, and for three days one server runs. */

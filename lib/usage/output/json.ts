@@ -1,6 +1,6 @@
 /** The retirement report as JSON, with instants in ISO 8601. Unknown values are left out. */
 
-import type { UsageReport } from "../verdict/report.ts";
+import type { RouteVerdict, UsageReport } from "../verdict/report.ts";
 
 /** The members that are instants. */
 const INSTANTS = new Set([
@@ -18,11 +18,20 @@ const INSTANTS = new Set([
   "started",
 ]);
 
-/** Formats the whole report. The members of the verdict on all routes are members of the report. */
+/**
+ * Formats the whole report. The members of the verdict on all routes are members of the report. In
+ * the JSON, whose names are public, the state of a verdict is its `verdict`.
+ */
 export function usageJson(
   { program: _, canProbe: __, unknown: ___, ...report }: UsageReport,
 ): string {
-  return JSON.stringify({ ...report, ...report.verdict }, replace);
+  const { state, ...rest } = report.verdict;
+  const verdicts = report.verdicts.map(membersOf);
+  return JSON.stringify({ ...report, verdict: state, verdicts, ...rest }, replace);
+}
+
+function membersOf({ route, calls, clients, state, ...rest }: RouteVerdict) {
+  return { route, calls, clients, verdict: state, ...rest };
 }
 
 function replace(name: string, value: unknown): unknown {

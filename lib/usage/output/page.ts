@@ -30,12 +30,12 @@ import {
 const COLOURS = { clear: "announced", called: "brownout", unknown: "deprecated" };
 
 export function usagePage(report: UsageReport): string {
-  const { routes, verdict: { verdict } } = report;
+  const { routes, verdict: { state } } = report;
   return reportPage(
     titleText(report),
     PAGE_STYLE,
     `<p>${prose(`${periodText(report)}. ${madeText(report)}`)}</p>
-<section class="banner ${COLOURS[verdict]}" aria-label="Verdict">
+<section class="banner ${COLOURS[state]}" aria-label="Verdict">
 <p><strong>${prose(verdictText(report))}</strong></p>
 ${list([...doubtLines(report), ...basisLines(report)])}
 </section>

@@ -15,7 +15,7 @@ export function routeLines(report: UsageReport): string[] {
 function routeLine(verdict: RouteVerdict, report: UsageReport): string {
   const { route, clients } = verdict;
   const calls = `${plural(verdict.calls, "call")}${callersText(clients)}`;
-  switch (verdict.verdict) {
+  switch (verdict.state) {
     case "clear": {
       const word = wordsText(verdict.trusted) === "" ? "" : " on your word";
       const allowed = clients.length === 0

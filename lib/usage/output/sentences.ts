@@ -68,7 +68,7 @@ export function verdictText(report: UsageReport): string {
   const span = `from ${periodText(report)}`;
   const none = ignored.some(({ calls }) => calls > 0) ? "no other calls" : "no calls";
   const calls = clients.length === 0 ? none : plural(callsIn(clients), "call");
-  switch (verdict.verdict) {
+  switch (verdict.state) {
     case "clear": {
       const allowed = clients.length === 0 ? "" : `, at most ${count(atMost)} allowed,`;
       const words = wordsText(verdict.trusted);
@@ -134,7 +134,7 @@ function ignoredText({ calls, isOnRecord, meant }: IgnoredClient): string {
 
 /** Lists what clear verdicts trust beyond the record. It is the same for all of them. */
 function trustLines({ verdict, verdicts, from }: UsageReport): string[] {
-  const clear = [verdict, ...verdicts].find((each) => each.verdict === "clear");
+  const clear = [verdict, ...verdicts].find((each) => each.state === "clear");
   if (clear === undefined) return [];
   const { stops, gone } = clear.trusted;
   const [moreStops, moreGone] = [stops.slice(MAX_LISTED), gone.slice(MAX_LISTED)];

@@ -241,8 +241,8 @@ export async function reportUsage(
   const verdict = judged.length > 0 && callsIn(clients) > atMost
     ? CALLED
     : judgeAll(judged, hidden);
-  const open = verdicts.filter(({ verdict }) => verdict === "unknown").map(({ route }) => route);
-  const rest = verdict.verdict === "called" && open.length > 0
+  const open = verdicts.filter(({ state }) => state === "unknown").map(({ route }) => route);
+  const rest = verdict.state === "called" && open.length > 0
     ? judgeAll(open, hiddenOn(open))
     : verdict;
   return {
@@ -263,7 +263,7 @@ export async function reportUsage(
     probes: sums.probes,
     verdict,
     verdicts,
-    unknown: rest.verdict === "unknown" ? rest : undefined,
+    unknown: rest.state === "unknown" ? rest : undefined,
     routes,
     completeSince: completeSince(evidence, judged, { trustStops }),
     servedUnregistered: judged.filter((route) =>
@@ -274,7 +274,7 @@ export async function reportUsage(
   };
 }
 
-const CALLED = { verdict: "called" } as const;
+const CALLED = { state: "called" } as const;
 
 /** The kinds of names that clients have, as they begin. */
 const KINDS = ["app", "id", "site"] as const;
@@ -295,7 +295,7 @@ export function recoveryOf(
   verdict: Verdict,
   options: Pick<UsageReportOptions, "days" | "usageDays">,
 ): string | undefined {
-  return verdict.verdict !== "unknown" || verdict.hidden.length > 0
+  return verdict.state !== "unknown" || verdict.hidden.length > 0
     ? undefined
     : recoveryFrom(verdict.doubts, options);
 }

@@ -12,13 +12,13 @@ import {
 /** Whether the routes that the verdict names can be removed. */
 export type Verdict =
   /** No more calls than allowed, by the record and, where needed, the operator's word. */
-  | { readonly verdict: "clear"; readonly trusted: Trusted }
-  | { readonly verdict: "called" }
+  | { readonly state: "clear"; readonly trusted: Trusted }
+  | { readonly state: "called" }
   | UnknownVerdict;
 
 /** No more calls than allowed were counted, but calls may be missing. */
 export interface UnknownVerdict {
-  readonly verdict: "unknown";
+  readonly state: "unknown";
   readonly doubts: readonly Doubt[];
   readonly hidden: readonly HiddenCalls[];
   readonly remedy: Remedy;
@@ -128,7 +128,7 @@ export function judge(
     const gone = sessions.filter(({ ended }) => ended === "gone")
       .map(({ id, process, reported, endedBy }) => ({ id, process, reported, endedBy }));
     const stops = stopsIn(evidence, []).filter(({ end }) => end > from);
-    return { verdict: "clear", trusted: { stops, gone } };
+    return { state: "clear", trusted: { stops, gone } };
   }
   const gone = doubts.flatMap((doubt) =>
     doubt.reason === "silent" && isSilent(doubt, evidence.time)
@@ -139,7 +139,7 @@ export function judge(
   const left = doubtsWith({ trustStops: true, gone: ids });
   const isStopped = stopsIn(evidence, ids).some(({ end }) => end > from);
   const remedy = { gone, trustStops: trustStops || isStopped, left };
-  return { verdict: "unknown", doubts, hidden, remedy };
+  return { state: "unknown", doubts, hidden, remedy };
 }
 
 /** Returns since when the record is complete for some routes; `undefined` if it is not. */

@@ -136,8 +136,8 @@ export function testLedger(
     const sessions = (await ledger.sessions()).map((each) => ({ ...each, policies }));
     const [started, time] = [await ledger.started(), await ledger.time()];
     const question = { routes: [ROW.route], from: NOON, trustStops: false, hidden: [] };
-    const { verdict } = judge({ sessions, started, judgedAt, time }, question);
-    assertEquals(verdict, "unknown");
+    const { state } = judge({ sessions, started, judgedAt, time }, question);
+    assertEquals(state, "unknown");
   });
 
   test("add() records the machine's clock with a report, and forgets a restart", async ({ ledger, clock }) => {
@@ -281,7 +281,7 @@ export function testLedger(
     const evidence = { sessions, started: await ledger.started(), judgedAt: clock.now, time };
     const verdicts = [counted, other].map((route) => {
       const question = { routes: [route], from: NOON, trustStops: false, hidden: [] };
-      return judge(evidence, question).verdict;
+      return judge(evidence, question).state;
     });
     assertEquals(verdicts, ["clear", "unknown"]);
   });
@@ -382,7 +382,7 @@ export function testLedger(
     };
     const from = Date.parse("2027-02-02");
     const verdict = judge(evidence, { routes: [ROW.route], from, trustStops: true, hidden: [] });
-    const doubts = verdict.verdict === "unknown" ? verdict.doubts : [];
+    const doubts = verdict.state === "unknown" ? verdict.doubts : [];
     assertEquals(doubts.map(({ reason }) => reason), ["cut off", "cut off", "cut off"]);
     assertEquals(await kept("2027-02-03"), ["other"]);
   });

@@ -126,7 +126,7 @@ Deno.test("the record is never complete while a call is missing, and is where th
 });
 
 /** Sequences that led to a wrong verdict once, or would, and the verdicts on the way. */
-const SEQUENCES: [what: string, steps: Step[], verdicts: Verdict["verdict"][]][] = [
+const SEQUENCES: [what: string, steps: Step[], verdicts: Verdict["state"][]][] = [
   ["B fails over to a stale replica while A, cut off, goes on answering", [
     ["start", 0],
     ["start", 1],

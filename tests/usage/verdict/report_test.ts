@@ -83,9 +83,9 @@ Deno.test("the gate leaves out ignored clients and allows some calls, but never 
   for (const [option, expected] of options) {
     const what = JSON.stringify(option);
     const whole = await report(rows, ALWAYS, { days: 2, ...option });
-    assertEquals(whole.verdict.verdict, expected, what);
+    assertEquals(whole.verdict.state, expected, what);
     const partial = await report(rows, gap, { days: 2, ...option });
-    assertEquals(partial.verdict.verdict, expected === "clear" ? "unknown" : expected, what);
+    assertEquals(partial.verdict.state, expected === "clear" ? "unknown" : expected, what);
   }
   const text = gateText(
     await report(rows, ALWAYS, { days: 2, ignore: ["app monitor", "x"], atMost: 5 }),
@@ -129,7 +129,7 @@ Deno.test("a report and its gate agree on period boundaries", async () => {
   for (const [what, hoursAgo, expected] of rows) {
     const called = row(hoursAgo / 24, "curl", 1);
     const { verdict, clients, routes } = await report([called], ALWAYS, { days: 2 });
-    assertEquals(verdict.verdict, expected, what);
+    assertEquals(verdict.state, expected, what);
     const shown = expected === "called" ? 1 : 0;
     const inTable = routes.flatMap(({ days }) => days).reduce((sum, { calls }) => sum + calls, 0);
     assertEquals([clients.length, inTable], [shown, shown], what);
@@ -190,7 +190,7 @@ Deno.test("a verdict is on the routes that servers announce, or on those given, 
   ];
   for (const [what, sessions, expected, judged, routes] of rows) {
     const called = await report(calls, sessions, { routes });
-    assertEquals([called.verdict.verdict, called.judged], [expected, judged], what);
+    assertEquals([called.verdict.state, called.judged], [expected, judged], what);
     const line = /^[A-Z].*/m.exec(gateText(called))?.[0] ?? "";
     if (expected === "called") assertMatch(line, / 3 calls to \/video\/:token by 1 client from /);
     if (judged.length === 0) assertMatch(line, /^Unknown: no server deprecates a route/);
@@ -206,7 +206,7 @@ Deno.test("a verdict is on the routes that servers announce, or on those given, 
 Deno.test("requests of probes are no calls, and have a line of their own", async () => {
   const rows = [row(1, "probe a", 5, { impact: "none" }), row(0, "probe b", 4, { impact: "none" })];
   const quiet = await report(rows, ALWAYS);
-  assertEquals([quiet.verdict.verdict, quiet.routes[0]?.otherRequests], ["clear", 0]);
+  assertEquals([quiet.verdict.state, quiet.routes[0]?.otherRequests], ["clear", 0]);
   assertStringIncludes(gateText(quiet), "\nNot counted as calls: 9 requests by 2 probes\n");
   assert(!gateText(await report([], ALWAYS)).includes("probe"), "nothing is said of nobody");
 });
@@ -299,10 +299,10 @@ Deno.test("an unknown verdict says what would help, and when it can be clear", a
   for (const [now, expected] of [[from - HOUR, "unknown"], [from + HOUR, "clear"]] as const) {
     const later = running(149, { reported: now + 1 });
     const { verdict } = await report([], [old[0] as Session, later], { now });
-    assertEquals(verdict.verdict, expected);
+    assertEquals(verdict.state, expected);
   }
-  assertEquals((await report([], old, { days: 5 })).verdict.verdict, "clear");
-  assertEquals((await report([], old, { days: 6 })).verdict.verdict, "unknown");
+  assertEquals((await report([], old, { days: 5 })).verdict.state, "clear");
+  assertEquals((await report([], old, { days: 6 })).verdict.state, "unknown");
 });
 
 Deno.test("the report adds up the releases of the period, and the apps of other clients", async () => {

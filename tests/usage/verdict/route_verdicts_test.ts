@@ -150,8 +150,8 @@ const SCENES: readonly (readonly [
 for (const [what, rows, sessions, expected, said, options] of SCENES) {
   Deno.test(`each route has a verdict of its own: ${what}`, async () => {
     const whole = await report(rows, sessions, options);
-    const verdicts = whole.verdicts.map(({ verdict }) => verdict).join(", ");
-    assertEquals(`${verdicts}: ${whole.verdict.verdict}`, expected);
+    const verdicts = whole.verdicts.map(({ state }) => state).join(", ");
+    assertEquals(`${verdicts}: ${whole.verdict.state}`, expected);
     const text = gateText(whole);
     for (const each of said) assertMatch(text, each);
     // It is what --route says, and what the JSON has.

@@ -238,7 +238,7 @@ Deno.test("the gate is never clear when the record is incomplete, and says why",
   ];
   for (const [what, sessions, expected, { usage = [], ...options } = {}] of rows) {
     const { verdict } = await report(usage, sessions, { days: 2, ...options });
-    const seen = verdict.verdict === "unknown" ? described(verdict.doubts) : verdict.verdict;
+    const seen = verdict.state === "unknown" ? described(verdict.doubts) : verdict.state;
     assertEquals(seen, expected, what);
   }
 });
@@ -261,7 +261,7 @@ Deno.test("an unknown verdict says which words would help, and what they would l
   ];
   for (const [what, sessions, gone, trustStops, left] of rows) {
     const { verdict } = await report([], sessions, { days: 2 });
-    const remedy: Remedy | undefined = verdict.verdict === "unknown" ? verdict.remedy : undefined;
+    const remedy: Remedy | undefined = verdict.state === "unknown" ? verdict.remedy : undefined;
     assertEquals(remedy?.gone, gone.map((id) => ({ id, process: PROCESS })), what);
     assertEquals(remedy?.trustStops, trustStops, what);
     assertEquals(described(remedy?.left ?? []), left, what);
