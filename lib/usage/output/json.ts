@@ -1,6 +1,7 @@
 /** The retirement report as JSON, with instants in ISO 8601. Unknown values are left out. */
 
 import type { RouteVerdict, UsageReport } from "../verdict/report.ts";
+import { otherDatesLines } from "./sentences.ts";
 
 /** The members that are instants. */
 const INSTANTS = new Set([
@@ -20,14 +21,16 @@ const INSTANTS = new Set([
 
 /**
  * Formats the whole report. The members of the verdict on all routes are members of the report. In
- * the JSON, whose names are public, the state of a verdict is its `verdict`.
+ * the JSON, whose names are public, the state of a verdict is its `verdict`, and other dates are
+ * lines for people.
  */
 export function usageJson(
   { program: _, canProbe: __, unknown: ___, ...report }: UsageReport,
 ): string {
   const { state, ...rest } = report.verdict;
   const verdicts = report.verdicts.map(membersOf);
-  return JSON.stringify({ ...report, verdict: state, verdicts, ...rest }, replace);
+  const otherDates = otherDatesLines(report);
+  return JSON.stringify({ ...report, verdict: state, verdicts, otherDates, ...rest }, replace);
 }
 
 function membersOf({ route, calls, clients, state, ...rest }: RouteVerdict) {

@@ -3,6 +3,7 @@
 import {
   type DayUsage,
   type IgnoredClient,
+  type PolicyDates,
   recoveryFrom,
   recoveryOf,
   type RouteUsage,
@@ -104,15 +105,32 @@ export function wordsText({ stops, gone }: Trusted): string {
 
 /** Lists the basis of a verdict, and what it leaves out. */
 export function basisLines(report: UsageReport): string[] {
-  const { ignored, otherDates } = report;
+  const { ignored } = report;
   return [
     ...trustLines(report),
     ...ignored.map((each) => `Ignored: ${each.client} (${ignoredText(each)})`),
     ...probeLines(report),
-    ...otherDates,
+    ...otherDatesLines(report),
     ...unregisteredLines(report),
     coverageText(report),
   ];
+}
+
+/** Says for which routes running servers announce other dates than those of the report. */
+export function otherDatesLines({ otherDates }: Pick<UsageReport, "otherDates">): string[] {
+  return otherDates.map(({ routes, announced, session, others }) => {
+    const announce = routes.length === 1 ? "announces" : "announce";
+    return `${routes.join(", ")} ${announce} ${datesText(announced)}; ` +
+      `but ${sessionText(session)}: ${datesText(others)}`;
+  });
+}
+
+function datesText({ deprecatedAt, sunsetAt, brownouts }: PolicyDates): string {
+  return [
+    `deprecation ${formatInstant(deprecatedAt)}`,
+    sunsetAt === undefined ? "no sunset" : `sunset ${formatInstant(sunsetAt)}`,
+    ...brownouts.map(({ start, end }) => `brownout ${formatInstant(start)}/${formatInstant(end)}`),
+  ].join(", ");
 }
 
 /** Says what the verdict on routes rests on that processes may serve unregistered. */

@@ -7,11 +7,9 @@
 
 import { FLUSH_INTERVAL_MS } from "../record/flush_schedule.ts";
 import { RefusedError, WrongUsageError } from "../../errors/refused_error.ts";
-import { formatInstant } from "../../http/timestamp.ts";
 import type { Policy, RoutePolicies } from "../../lifecycle/policy.ts";
 import { DAY_MS, dayOf } from "../record/day.ts";
 import type { Ledger } from "../record/ledger.ts";
-import { sessionText } from "../record/session_name.ts";
 import { addUp, callsIn, type ClientUsage, type PhaseCalls } from "./sums.ts";
 import { lagOf, type LedgerTime, MINUTE_MS, type Session } from "../record/records.ts";
 import {
@@ -103,6 +101,19 @@ export interface UsageReportOptions {
   readonly now: number;
 }
 
+/** The dates of a policy. */
+export type PolicyDates = Pick<Policy, "deprecatedAt" | "sunsetAt" | "brownouts">;
+
+/** The dates that a running server announces for routes, other than those of the report. */
+export interface OtherDates {
+  readonly routes: readonly string[];
+  /** The dates of the report. */
+  readonly announced: PolicyDates;
+  readonly session: Pick<Session, "id" | "process">;
+  /** The dates that the session announces. */
+  readonly others: PolicyDates;
+}
+
 /** The report of a period: whole UTC days, and part of the day on which it is made. */
 export interface UsageReport extends
   Pick<
@@ -111,8 +122,8 @@ export interface UsageReport extends
   > {
   /** The policy of each route, from the last session that announced one. */
   readonly policies: RoutePolicies;
-  /** A line for each route for which running servers announce other dates. */
-  readonly otherDates: readonly string[];
+  /** The dates that running servers announce, other than those of the policies. */
+  readonly otherDates: readonly OtherDates[];
   readonly from: string;
   readonly today: string;
   readonly routes: readonly RouteUsage[];
@@ -342,30 +353,27 @@ export function judgedRoutes(sessions: readonly Session[]): string[] {
 }
 
 /** Lists each case of other dates that a running server announces, once, with its routes. */
-function otherDates(announced: RoutePolicies, sessions: readonly Session[]): string[] {
-  const cases = new Map<string, { readonly route: string; readonly said: string }>();
+function otherDates(policies: RoutePolicies, sessions: readonly Session[]): OtherDates[] {
+  const cases = new Map<string, { route: string; dates: Omit<OtherDates, "routes"> }>();
   for (const session of sessions.filter(({ ended }) => ended === undefined)) {
+    const { id, process } = session;
     for (const [route, policy] of Object.entries(session.policies)) {
-      const dates = datesText(announced[route] ?? policy);
-      const others = datesText(policy);
-      if (dates === others) continue;
-      const said = `${dates}; but ${sessionText(session)}: ${others}`;
-      cases.set(`${route} ${others}`, { route, said });
+      const announced = datesOf(policies[route] ?? policy);
+      const others = datesOf(policy);
+      if (JSON.stringify(announced) === JSON.stringify(others)) continue;
+      const dates = { announced, session: { id, process }, others };
+      cases.set(JSON.stringify([route, others]), { route, dates });
     }
   }
-  const routes = new Map<string, string[]>();
-  for (const { route, said } of cases.values()) {
-    routes.set(said, [...routes.get(said) ?? [], route]);
+  const found = new Map<string, OtherDates>();
+  for (const { route, dates } of cases.values()) {
+    const key = JSON.stringify(dates);
+    found.set(key, { ...dates, routes: [...found.get(key)?.routes ?? [], route] });
   }
-  return [...routes].map(([said, names]) =>
-    `${names.join(", ")} ${names.length === 1 ? "announces" : "announce"} ${said}`
-  );
+  return [...found.values()];
 }
 
-function datesText({ deprecatedAt, sunsetAt, brownouts }: Policy): string {
-  return [
-    `deprecation ${formatInstant(deprecatedAt)}`,
-    sunsetAt === undefined ? "no sunset" : `sunset ${formatInstant(sunsetAt)}`,
-    ...brownouts.map(({ start, end }) => `brownout ${formatInstant(start)}/${formatInstant(end)}`),
-  ].join(", ");
+/** Returns the dates of a policy. Dates that are equal are equal as JSON. */
+function datesOf({ deprecatedAt, sunsetAt, brownouts }: Policy): PolicyDates {
+  return { deprecatedAt, sunsetAt, brownouts: brownouts.map(({ start, end }) => ({ start, end })) };
 }
