@@ -11,7 +11,7 @@ import { usageCommand, type UsageRecord } from "./usage_command.ts";
 import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
 import { openLedger } from "./record/open_ledger.ts";
 import { print, printError } from "./print.ts";
-import { judgedRoutes, latestSession } from "./verdict/report.ts";
+import { judgedRoutes, latestSession } from "./verdict/announcements.ts";
 import type { Session } from "./record/records.ts";
 import { EXIT_STATUS, ExitError, exitStatusAfter } from "../errors/exit_status.ts";
 

@@ -16,17 +16,13 @@ import { MINUTE_MS, type Session } from "./record/records.ts";
 import { ownerPage, type OwnerPageOptions } from "./output/owner_page.ts";
 import { usagePage } from "./output/page.ts";
 import { probe, type ProbeOptions } from "./verdict/probe.ts";
-import {
-  announcedPolicies,
-  judgedRoutes,
-  type ProgramNames,
-  reportUsage,
-  waitForReports,
-} from "./verdict/report.ts";
+import { type ProgramNames, reportUsage } from "./verdict/report.ts";
 import { capitalized } from "./output/sentences.ts";
 import { sessionText } from "./record/session_name.ts";
 import { gateText, usageText } from "./output/text.ts";
-import { endOf } from "./verdict/verdict.ts";
+import { announcedPolicies, judgedRoutes } from "./verdict/announcements.ts";
+import { waitForReports } from "./verdict/waiting.ts";
+import { endOf } from "./verdict/session_state.ts";
 
 /** The parts of the command that each program supplies. */
 interface UsageHost<Options> {

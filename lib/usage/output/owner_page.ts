@@ -10,7 +10,8 @@ import { picture } from "./picture.ts";
 import { list, prose } from "./prose.ts";
 import { reportPage } from "./report_page.ts";
 import type { Session } from "../record/records.ts";
-import { judgedRoutes, type UsageReport } from "../verdict/report.ts";
+import { judgedRoutes } from "../verdict/announcements.ts";
+import type { UsageReport } from "../verdict/report.ts";
 import type { ClientUsage } from "../verdict/sums.ts";
 import { plural, RULES, sinceText } from "./sentences.ts";
 

@@ -1,9 +1,11 @@
 /** The sentences on each route, where a report has several. */
 
 import { formatInstant } from "../../http/timestamp.ts";
-import type { RouteVerdict, UsageReport } from "../verdict/report.ts";
+import type { UsageReport } from "../verdict/report.ts";
 import { count, doubtText, MAX_IN_DETAIL, plural, totalText, wordsText } from "./sentences.ts";
-import type { Doubt, UnknownVerdict } from "../verdict/verdict.ts";
+import type { UnknownVerdict } from "../verdict/verdict.ts";
+import type { RouteVerdict } from "../verdict/route_verdicts.ts";
+import type { Doubt } from "../verdict/doubts.ts";
 
 /** Lists the verdict on each route, if there are several. */
 export function routeLines(report: UsageReport): string[] {

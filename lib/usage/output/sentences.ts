@@ -1,14 +1,6 @@
 /** The sentences of the retirement report, for text and page. */
 
-import {
-  type DayUsage,
-  type IgnoredClient,
-  type PolicyDates,
-  recoveryFrom,
-  recoveryOf,
-  type RouteUsage,
-  type UsageReport,
-} from "../verdict/report.ts";
+import type { DayUsage, RouteUsage, UsageReport } from "../verdict/report.ts";
 import { callsIn, type ClientUsage } from "../verdict/sums.ts";
 import { DAY_MS } from "../record/day.ts";
 import { formatInstant } from "../../http/timestamp.ts";
@@ -16,7 +8,11 @@ import type { Interval } from "../../lifecycle/instant.ts";
 import { PHASES, type Policy } from "../../lifecycle/policy.ts";
 import { MINUTE_MS } from "../record/records.ts";
 import { sessionText } from "../record/session_name.ts";
-import type { Doubt, Trusted } from "../verdict/verdict.ts";
+import type { Trusted } from "../verdict/verdict.ts";
+import type { PolicyDates } from "../verdict/announcements.ts";
+import { recoveryFrom, recoveryOf } from "../verdict/recovery.ts";
+import type { IgnoredClient } from "../verdict/named_clients.ts";
+import type { Doubt } from "../verdict/doubts.ts";
 
 /** The limit on lines in a list, or names in a cell. The JSON has them all. Routes have no limit. */
 export const MAX_LISTED = 25;

@@ -5,7 +5,7 @@ import { formatInstant } from "../../http/timestamp.ts";
 import type { Ledger } from "../record/ledger.ts";
 import { MINUTE_MS, type Session } from "../record/records.ts";
 import { sessionText } from "../record/session_name.ts";
-import { isSilent } from "./verdict.ts";
+import { isSilent } from "./session_state.ts";
 
 /**
  * Ends silent sessions: all or none.

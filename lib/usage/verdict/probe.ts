@@ -10,8 +10,8 @@ import { dayOf } from "../record/day.ts";
 import type { Ledger } from "../record/ledger.ts";
 import { MINUTE_MS, type Session } from "../record/records.ts";
 import { OTHER_PROBES, PROBE_FIELD, PROBE_PREFIX } from "../record/client_names.ts";
-import { waitForReports } from "./report.ts";
-import type { HiddenCalls, ProbeResult } from "./verdict.ts";
+import type { HiddenCalls } from "./verdict.ts";
+import { waitForReports } from "./waiting.ts";
 
 export interface ProbeOptions {
   /** The public URL, for messages. */
@@ -28,6 +28,15 @@ export interface ProbeOptions {
   readonly howNotToProbe: string;
   /** Called with the sessions whose reports are awaited. */
   readonly onWait: (sessions: readonly Session[]) => void;
+}
+
+/** The findings of a probe. */
+export interface ProbeResult {
+  /** The URL that the probe went through. */
+  readonly url: string;
+  /** The routes for which every request was counted. */
+  readonly probed: readonly string[];
+  readonly hidden: readonly HiddenCalls[];
 }
 
 /** The limit on a request and its response, in milliseconds. */

@@ -1,13 +1,9 @@
-/** The verdict on removing deprecated routes, and the evidence that the record is complete. */
+/** The verdict on removing deprecated routes. */
 
 import type { Interval } from "../../lifecycle/instant.ts";
-import {
-  lagOf,
-  type LedgerTime,
-  MINUTE_MS,
-  type ProcessIdentity,
-  type Session,
-} from "../record/records.ts";
+import type { Session } from "../record/records.ts";
+import { type Doubt, doubtsOf, type Evidence, stopsIn, type Words } from "./doubts.ts";
+import { endOf, isSilent } from "./session_state.ts";
 
 /** Whether the routes that the verdict names can be removed. */
 export type Verdict =
@@ -32,53 +28,10 @@ export interface Trusted {
   readonly gone: readonly Pick<Session, "id" | "process" | "reported" | "endedBy">[];
 }
 
-/** Names the session of a doubt. */
-interface NamedSession {
-  /** Its id. */
-  readonly session: string;
-  readonly process: ProcessIdentity;
-}
-
-/** Why calls before an instant may not be on record. */
-export type Doubt =
-  & {
-    /** The instant, in milliseconds since the epoch. */
-    readonly until: number;
-    /** Whether the instant moves on until something is done. */
-    readonly isOpen: boolean;
-  }
-  & (
-    /** The record starts at the instant, or has not started. */
-    | { readonly reason: "started" }
-    /** There was no session from `start` to the instant. */
-    | { readonly reason: "stop"; readonly start: number }
-    /** A session has not reported since `reported`. */
-    | NamedSession & { readonly reason: "silent"; readonly reported: number }
-    /** A session's process may have run on after `reported`, until `endedBy`. */
-    | NamedSession & {
-      readonly reason: "cut off";
-      readonly reported: number;
-      readonly endedBy: number;
-    }
-    /** A session did not count the route. */
-    | NamedSession & { readonly reason: "not counted"; readonly route: string }
-    /** The database's clock is a minute or more behind the ledger's time, `then`. */
-    | { readonly reason: "ahead"; readonly then: number }
-  );
-
 /** Why calls to a route may not reach the servers. */
 export interface HiddenCalls {
   readonly route: string;
   readonly reason: string;
-}
-
-/** The findings of a probe. */
-export interface ProbeResult {
-  /** The URL that the probe went through. */
-  readonly url: string;
-  /** The routes for which every request was counted. */
-  readonly probed: readonly string[];
-  readonly hidden: readonly HiddenCalls[];
 }
 
 /** The operator's words that would help, if they are true. */
@@ -88,26 +41,6 @@ export interface Remedy {
   readonly trustStops: boolean;
   /** The doubts that would remain. */
   readonly left: readonly Doubt[];
-}
-
-/** The evidence of how complete the record is. */
-export interface Evidence {
-  /** All sessions, in the order in which they began. */
-  readonly sessions: readonly Session[];
-  /** The start of the record; `undefined` if there never was a session. */
-  readonly started: number | undefined;
-  /** The instant of the verdict, by the ledger's time, in milliseconds since the epoch. */
-  readonly judgedAt: number;
-  /** The times of the ledger, read after the sessions. */
-  readonly time: LedgerTime;
-}
-
-/** The operator's words. */
-interface Words {
-  /** During every stop, nothing else served, nothing was restored, and no clock was wrong. */
-  readonly trustStops: boolean;
-  /** The ids of sessions whose processes ended at their last report, besides those on record. */
-  readonly gone?: readonly string[];
 }
 
 /** Returns the verdict on a period with no more calls than allowed; unknown without routes. */
@@ -142,16 +75,6 @@ export function judge(
   return { state: "unknown", doubts, hidden, remedy };
 }
 
-/** Returns since when the record is complete for some routes; `undefined` if it is not. */
-export function completeSince(
-  evidence: Evidence,
-  routes: readonly string[],
-  words: Words,
-): number | undefined {
-  const since = Math.max(...doubtsOf(evidence, routes, words).map(({ until }) => until));
-  return since < evidence.judgedAt ? since : undefined;
-}
-
 /**
  * Returns whether processes that count a route in a period say that they may serve before they are
  * registered. Others like them may have ended without being on record.
@@ -165,94 +88,4 @@ export function mayBeServedUnregistered(
     session.mayStartUnregistered === true && Object.hasOwn(session.policies, route) &&
     (session.ended === undefined || endOf(session) >= from)
   );
-}
-
-/** Returns whether a session has been silent so long that its process can be declared gone. */
-export function isSilent({ reported }: Pick<Session, "reported">, { now }: LedgerTime): boolean {
-  return now - reported >= MINUTE_MS;
-}
-
-/**
- * Returns when a session that is not open had ended, by the ledger's time: at its last report, or
- * later if its process may have run on for a minute or more.
- *
- * Any clock may be wrong at times, so the time that passed until then is the longer one by two: the
- * ledger's time and the machine's clock. If the ledger's time was ahead when the operator said so,
- * it may have been as far ahead when the process ended.
- */
-export function endOf(
-  session: Pick<Session, "reported" | "clock" | "restarted" | "endedBy" | "lead">,
-): number {
-  const { reported, clock, restarted, endedBy, lead = 0 } = session;
-  if (endedBy === undefined) return reported;
-  const byMachine = endedBy - clock;
-  if (restarted !== undefined && byMachine <= 0) return reported; // nothing before it counts
-  const since = restarted ?? reported;
-  const passed = Math.max(byMachine, endedBy + lead - since);
-  return passed < MINUTE_MS && restarted === undefined ? reported : since + passed;
-}
-
-/**
- * Returns whether an open session has yet to report the calls before the instant of the verdict.
- * The beginning of a session is no report.
- */
-export function isAwaited({ began, reported, ended }: Session, judgedAt: number): boolean {
-  return ended === undefined && (reported <= judgedAt || reported === began);
-}
-
-/** Returns all doubts about the record before the instant of the verdict, in the order they end. */
-function doubtsOf(evidence: Evidence, routes: readonly string[], words: Words): Doubt[] {
-  const { sessions, started, judgedAt, time } = evidence;
-  const { trustStops, gone = [] } = words;
-  const isOpen = ({ id, ended }: Session) => ended === undefined && !gone.includes(id);
-  const doubts: Doubt[] = [{
-    reason: "started",
-    until: started ?? judgedAt,
-    isOpen: started === undefined,
-  }];
-  if (lagOf(time) >= MINUTE_MS) {
-    doubts.push({ reason: "ahead", until: judgedAt, isOpen: true, then: time.now });
-  }
-  for (const { start, end } of trustStops ? [] : stopsIn(evidence, gone)) {
-    doubts.push({ reason: "stop", start, until: end, isOpen: end === judgedAt });
-  }
-  const uncounted = new Map<string, Doubt>(); // the last doubt of each route
-  for (const session of sessions) {
-    const { id, process, policies, reported, sequence, endedBy } = session;
-    const name = { session: id, process };
-    if (isOpen(session) && isAwaited(session, judgedAt)) {
-      doubts.push({ reason: "silent", ...name, reported, until: judgedAt, isOpen: true });
-    }
-    const end = endOf(session);
-    const isCutOff = endedBy !== undefined && end > reported;
-    if (isCutOff && routes.some((route) => Object.hasOwn(policies, route))) {
-      doubts.push({ reason: "cut off", ...name, reported, endedBy, until: end, isOpen: false });
-    }
-    const until = isOpen(session) ? judgedAt : isCutOff ? end : Math.min(reported, judgedAt);
-    // The ledger's time may stand still for a whole session, but its sequence number advances.
-    for (const route of sequence > 0 || isCutOff ? routes : []) {
-      if (Object.hasOwn(policies, route) || (uncounted.get(route)?.until ?? 0) > until) continue;
-      const reason = "not counted";
-      uncounted.set(route, { reason, ...name, route, until, isOpen: isOpen(session) });
-    }
-  }
-  doubts.push(...uncounted.values());
-  return doubts.sort((a, b) => a.until - b.until);
-}
-
-/** Returns each minute or more without a session since the record started. */
-function stopsIn({ sessions, started, judgedAt }: Evidence, gone: readonly string[]): Interval[] {
-  const stops: Interval[] = [];
-  let covered = started ?? judgedAt;
-  const cover = (start: number, end: number) => {
-    if (start - covered >= MINUTE_MS) stops.push({ start: covered, end: start });
-    covered = Math.max(covered, end);
-  };
-  for (const session of sessions) {
-    const { id, began, ended } = session;
-    const isOpen = ended === undefined && !gone.includes(id);
-    cover(Math.min(began, judgedAt), isOpen ? judgedAt : endOf(session));
-  }
-  cover(judgedAt, judgedAt);
-  return stops;
 }

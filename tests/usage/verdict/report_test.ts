@@ -5,12 +5,10 @@ import {
   assertRejects,
   assertStringIncludes,
 } from "@std/assert";
-import { stub } from "@std/testing/mock";
 import { RefusedError } from "../../../lib/errors/refused_error.ts";
 import type { Session } from "../../../lib/usage/record/records.ts";
 import { usageJson } from "../../../lib/usage/output/json.ts";
 import { PROCESS } from "../../support/counted_call.ts";
-import { latestSession, waitForReports } from "../../../lib/usage/verdict/report.ts";
 import { gateText, usageText } from "../../../lib/usage/output/text.ts";
 import { phasesText } from "../../../lib/usage/output/sentences.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
@@ -18,7 +16,6 @@ import {
   ALWAYS,
   DAY,
   HOUR,
-  MINUTE,
   NOW,
   POLICIES,
   POLICY,
@@ -159,14 +156,6 @@ Deno.test("the report takes the dates from the record, and lists others beside t
   const { policies } = await report([], servers);
   assertEquals(policies["/video/:token"]?.sunsetAt, POLICY.sunsetAt);
   assertEquals(policies["/audio/:token"]?.sunsetAt, POLICY.sunsetAt, "of a server that runs");
-});
-
-Deno.test("what a report says of the server is from the session that began last of those running", () => {
-  const [server, other] = [running(9, { id: "server" }), running(8, { id: "other" })];
-  const tried = session(2, 1, { id: "tried", ended: "stopped" });
-  assertEquals(latestSession([server, other, tried])?.id, "other");
-  assertEquals(latestSession([session(9, 8), tried])?.id, "tried");
-  assertEquals(latestSession([]), undefined);
 });
 
 Deno.test("a verdict is on the routes that servers announce, or on those given, and names them", async () => {
@@ -340,55 +329,4 @@ Deno.test("the report adds up the releases of the period, and the apps of other 
   const many = Array.from({ length: 60 }, (_, index) => of(1, "app a", `1.${index}`, 1 + index));
   const text = usageText(await report(many, ALWAYS));
   assertMatch(text, / 1\.59 \(60 calls\), 1\.58 \(59\), .*, 1\.35 \(36\), and 35 more\n/);
-});
-
-Deno.test("reportUsage() refuses a client that is not on record, and knows one from before", async () => {
-  const unknown = () => report(ROWS, ALWAYS, { client: "overcast" });
-  await assertRejects(
-    unknown,
-    RefusedError,
-    'No client "overcast" on record; use the report\'s name',
-  );
-  const { clients } = await report(ROWS, ALWAYS, { client: "Forgotten" });
-  assertEquals(clients, []);
-});
-
-Deno.test("waitForReports() waits for two flushes, once the database's clock has caught up", async () => {
-  let passed = 0;
-  using _timer = stub(globalThis, "setTimeout", (run, time = 0) => {
-    passed += time;
-    queueMicrotask(() => run());
-    return 0 as unknown as ReturnType<typeof setTimeout>;
-  });
-  using _clock = stub(performance, "now", () => passed);
-  const other = session(10, 1 / 3600, { id: "b" });
-  const rows: [
-    what: string,
-    sessions: Session[],
-    lag: number,
-    reportsAfter: number,
-    waits: number,
-  ][] = [
-    ["it has reported", ALWAYS, 0, 0, 0],
-    ["it reports soon", [other], 0, 3_000, 3_000],
-    ["it never reports", [other], 0, Infinity, 10_000],
-    ["it never reports, and the clock is behind", [other], 30_000, Infinity, 40_000],
-    ["the clock is a minute behind", [other], MINUTE, Infinity, 0],
-    ["it is silent", [session(10, 1 / 60)], 0, Infinity, 0],
-    ["it has ended", [session(10, 1 / 3600, stopped)], 0, Infinity, 0],
-  ];
-  for (const [what, sessions, lag, reportsAfter, waits] of rows) {
-    passed = 0;
-    const asked = { now: NOW, clock: NOW - lag };
-    const ledger = {
-      time: () => Promise.resolve(asked),
-      sessions: () =>
-        Promise.resolve(
-          sessions.map((each) => passed < reportsAfter ? each : { ...each, reported: NOW + 1 }),
-        ),
-    };
-    const awaited: string[] = [];
-    await waitForReports(ledger, asked, (awaits) => awaited.push(...awaits.map(({ id }) => id)));
-    assertEquals([passed, awaited], [waits, waits > 0 ? ["b"] : []], what);
-  }
 });

@@ -1,7 +1,6 @@
 /** The verdict on each route, beside that on all of them. */
 
-import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { RefusedError } from "../../../lib/errors/refused_error.ts";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { usageJson } from "../../../lib/usage/output/json.ts";
 import { usagePage } from "../../../lib/usage/output/page.ts";
 import type { Session, UsageRow } from "../../../lib/usage/record/records.ts";
@@ -235,17 +234,5 @@ Deno.test("a report that is kept says when it was made, and nothing that expires
     }
     assertMatch(usageText(world), /^Calls .* to (\S+) \(.*\nMade at \1\. /);
     assertMatch(page, /Made at 15 Jun 2027, 12:0\d UTC\./);
-  }
-});
-
-Deno.test("a client's name without its kind is recognized", async () => {
-  const rows = [row(40, "app PocketPlayer", 1), row(1, "site a.test", 1)];
-  const options = [["PocketPlayer", "app PocketPlayer"], ["a.test", "site a.test"]] as const;
-  for (const [client, meant] of options) {
-    await assertRejects(
-      () => report(rows, ALWAYS, { client }),
-      RefusedError,
-      `No client "${client}" on record; did you mean "${meant}"?`,
-    );
   }
 });

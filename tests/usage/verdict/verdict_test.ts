@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import type { Doubt, Remedy } from "../../../lib/usage/verdict/verdict.ts";
+import type { Remedy } from "../../../lib/usage/verdict/verdict.ts";
 import type { Session, UsageRow } from "../../../lib/usage/record/records.ts";
 import { PROCESS } from "../../support/counted_call.ts";
 import {
@@ -13,6 +13,7 @@ import {
   running,
   session,
 } from "../../support/usage_report.ts";
+import type { Doubt } from "../../../lib/usage/verdict/doubts.ts";
 
 const hoursAgo = (instant: number) => Math.round((NOW - instant) / HOUR * 100) / 100;
 

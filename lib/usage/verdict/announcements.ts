@@ -1,0 +1,72 @@
+/** What sessions announce for routes, and which of them counts where they differ. */
+
+import type { Policy, RoutePolicies } from "../../lifecycle/policy.ts";
+import { MINUTE_MS, type Session } from "../record/records.ts";
+
+/** Returns the policy of each route from the session that began last, preferring running servers. */
+export function announcedPolicies(sessions: readonly Session[]): RoutePolicies {
+  // Object.assign() would take the name "__proto__" for a prototype.
+  return Object.fromEntries(
+    runningLast(sessions).flatMap(({ policies }) => Object.entries(policies)),
+  );
+}
+
+/** Returns the session that began last, preferring running servers, if there is one. */
+export function latestSession(sessions: readonly Session[]): Session | undefined {
+  return runningLast(sessions).at(-1);
+}
+
+/** Lists the sessions of running servers after all others. */
+function runningLast(sessions: readonly Session[]): Session[] {
+  const latest = Math.max(...sessions.map(({ reported }) => reported));
+  const isRunning = ({ ended, reported }: Session) =>
+    ended === undefined && latest - reported < MINUTE_MS;
+  return [...sessions.filter((session) => !isRunning(session)), ...sessions.filter(isRunning)];
+}
+
+/** Returns the routes of open sessions; if none is open, those of the session that ended last. */
+export function judgedRoutes(sessions: readonly Session[]): string[] {
+  const open = sessions.filter(({ ended }) => ended === undefined);
+  const last = sessions.toSorted((a, b) => a.reported - b.reported).slice(-1);
+  return Object.keys(announcedPolicies(open.length > 0 ? open : last));
+}
+
+/** The dates of a policy. */
+export type PolicyDates = Pick<Policy, "deprecatedAt" | "sunsetAt" | "brownouts">;
+
+/** The dates that a running server announces for routes, other than those of the report. */
+export interface OtherDates {
+  readonly routes: readonly string[];
+  /** The dates of the report. */
+  readonly announced: PolicyDates;
+  readonly session: Pick<Session, "id" | "process">;
+  /** The dates that the session announces. */
+  readonly others: PolicyDates;
+}
+
+/** Lists each case of other dates that a running server announces, once, with its routes. */
+export function otherDates(sessions: readonly Session[]): OtherDates[] {
+  const policies = announcedPolicies(sessions);
+  const cases = new Map<string, { route: string; dates: Omit<OtherDates, "routes"> }>();
+  for (const session of sessions.filter(({ ended }) => ended === undefined)) {
+    const { id, process } = session;
+    for (const [route, policy] of Object.entries(session.policies)) {
+      const announced = datesOf(policies[route] ?? policy);
+      const others = datesOf(policy);
+      if (JSON.stringify(announced) === JSON.stringify(others)) continue;
+      const dates = { announced, session: { id, process }, others };
+      cases.set(JSON.stringify([route, others]), { route, dates });
+    }
+  }
+  const found = new Map<string, OtherDates>();
+  for (const { route, dates } of cases.values()) {
+    const key = JSON.stringify(dates);
+    found.set(key, { ...dates, routes: [...found.get(key)?.routes ?? [], route] });
+  }
+  return [...found.values()];
+}
+
+/** Returns the dates of a policy. Dates that are equal are equal as JSON. */
+function datesOf({ deprecatedAt, sunsetAt, brownouts }: Policy): PolicyDates {
+  return { deprecatedAt, sunsetAt, brownouts: brownouts.map(({ start, end }) => ({ start, end })) };
+}

@@ -1,0 +1,58 @@
+/** The clients that the operator names, as they are on record. */
+
+import { RefusedError } from "../../errors/refused_error.ts";
+import type { Ledger } from "../record/ledger.ts";
+import { callsIn, type ClientUsage } from "./sums.ts";
+
+/** A client to ignore. */
+export interface IgnoredClient extends Pick<ClientUsage, "client" | "calls"> {
+  /** Whether the record has calls of the client, in the period or before. */
+  readonly isOnRecord: boolean;
+  /** The client on record that may be meant, e.g. `app Overcast` for `Overcast`. */
+  readonly meant: string | undefined;
+}
+
+/**
+ * Checks that a client is on record.
+ *
+ * @throws {RefusedError} If it is not.
+ */
+export async function requireOnRecord(
+  client: string,
+  ledger: Pick<Ledger, "hasClient">,
+): Promise<void> {
+  if (await ledger.hasClient(client)) return;
+  const meant = await meantBy(client, ledger);
+  const remedy = meant === undefined
+    ? `use the report's name, e.g. "app curl"`
+    : `did you mean "${meant}"?`;
+  throw new RefusedError(`No client "${client}" on record; ${remedy}`);
+}
+
+/** Looks up the clients to ignore among those that called, and then on record. */
+export async function ignoredClients(
+  names: readonly string[],
+  called: readonly ClientUsage[],
+  ledger: Pick<Ledger, "hasClient">,
+): Promise<IgnoredClient[]> {
+  return await Promise.all(names.map(async (client) => {
+    const calls = callsIn(called.filter((each) => each.client === client));
+    const isOnRecord = calls > 0 || await ledger.hasClient(client);
+    const meant = isOnRecord ? undefined : await meantBy(client, ledger);
+    return { client, calls, isOnRecord, meant };
+  }));
+}
+
+/** The kinds of names that clients have, as they begin. */
+const KINDS = ["app", "id", "site"] as const;
+
+/** Returns the client on record whose name lacks only its kind, if there is one. */
+async function meantBy(
+  name: string,
+  ledger: Pick<Ledger, "hasClient">,
+): Promise<string | undefined> {
+  for (const kind of KINDS) {
+    if (await ledger.hasClient(`${kind} ${name}`)) return `${kind} ${name}`;
+  }
+  return undefined;
+}

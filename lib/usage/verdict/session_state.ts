@@ -1,0 +1,36 @@
+/** The state of a session, by its last report: awaited, silent, or ended. */
+
+import { type LedgerTime, MINUTE_MS, type Session } from "../record/records.ts";
+
+/**
+ * Returns whether an open session has yet to report the calls before the instant of the verdict.
+ * The beginning of a session is no report.
+ */
+export function isAwaited({ began, reported, ended }: Session, judgedAt: number): boolean {
+  return ended === undefined && (reported <= judgedAt || reported === began);
+}
+
+/** Returns whether a session has been silent so long that its process can be declared gone. */
+export function isSilent({ reported }: Pick<Session, "reported">, { now }: LedgerTime): boolean {
+  return now - reported >= MINUTE_MS;
+}
+
+/**
+ * Returns when a session that is not open had ended, by the ledger's time: at its last report, or
+ * later if its process may have run on for a minute or more.
+ *
+ * Any clock may be wrong at times, so the time that passed until then is the longer one by two: the
+ * ledger's time and the machine's clock. If the ledger's time was ahead when the operator said so,
+ * it may have been as far ahead when the process ended.
+ */
+export function endOf(
+  session: Pick<Session, "reported" | "clock" | "restarted" | "endedBy" | "lead">,
+): number {
+  const { reported, clock, restarted, endedBy, lead = 0 } = session;
+  if (endedBy === undefined) return reported;
+  const byMachine = endedBy - clock;
+  if (restarted !== undefined && byMachine <= 0) return reported; // nothing before it counts
+  const since = restarted ?? reported;
+  const passed = Math.max(byMachine, endedBy + lead - since);
+  return passed < MINUTE_MS && restarted === undefined ? reported : since + passed;
+}
