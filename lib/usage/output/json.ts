@@ -1,8 +1,8 @@
 /** The retirement report as JSON, with instants in ISO 8601. Unknown values are left out. */
 
 import type { UsageReport } from "../verdict/report.ts";
-import { otherDatesLines } from "./sentences.ts";
 import type { RouteVerdict } from "../verdict/route_verdicts.ts";
+import { otherDatesLines } from "./basis_sentences.ts";
 
 /** The members that are instants. */
 const INSTANTS = new Set([

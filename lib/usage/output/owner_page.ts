@@ -13,7 +13,8 @@ import type { Session } from "../record/records.ts";
 import { judgedRoutes } from "../verdict/announcements.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import type { ClientUsage } from "../verdict/sums.ts";
-import { plural, RULES, sinceText } from "./sentences.ts";
+import { RULES, sinceText } from "./call_sentences.ts";
+import { plural } from "./wording.ts";
 
 /** The facts on the page besides the report. Unknown ones are left out. */
 export interface OwnerPageOptions {

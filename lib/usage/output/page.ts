@@ -4,27 +4,25 @@ import { escape } from "../../pages/html.ts";
 import { pathText } from "../../pages/plain_text.ts";
 import type { RouteUsage, UsageReport } from "../verdict/report.ts";
 import type { ClientUsage } from "../verdict/sums.ts";
-import { PAGE_STYLE } from "./page_style.ts";
-import { picture } from "./picture.ts";
-import { details, list, prose } from "./prose.ts";
-import { reportPage } from "./report_page.ts";
-import { routeLines } from "./route_sentences.ts";
+import { basisLines } from "./basis_sentences.ts";
 import {
-  basisLines,
-  columnsOf,
-  doubtLines,
   hasManyRoutes,
   madeText,
-  MAX_LISTED,
   periodText,
-  plural,
   requestsText,
   RULES,
   sinceText,
   sunsetText,
   titleText,
-  verdictText,
-} from "./sentences.ts";
+} from "./call_sentences.ts";
+import { columnsOf } from "./client_sentences.ts";
+import { doubtLines } from "./doubt_sentences.ts";
+import { PAGE_STYLE } from "./page_style.ts";
+import { picture } from "./picture.ts";
+import { details, list, prose } from "./prose.ts";
+import { reportPage } from "./report_page.ts";
+import { routeLines, verdictText } from "./verdict_sentences.ts";
+import { MAX_LISTED, plural } from "./wording.ts";
 
 /** The style's class for the colour of each verdict. */
 const COLOURS = { clear: "announced", called: "brownout", unknown: "deprecated" };

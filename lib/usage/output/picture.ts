@@ -4,8 +4,9 @@ import { escape, time } from "../../pages/html.ts";
 import { dateText } from "../../pages/plain_text.ts";
 import type { Policy } from "../../lifecycle/policy.ts";
 import type { RouteUsage } from "../verdict/report.ts";
+import { INCOMPLETE, notesOf } from "./call_sentences.ts";
+import { plural } from "./wording.ts";
 import { DATE, details, list } from "./prose.ts";
-import { INCOMPLETE, notesOf, plural } from "./sentences.ts";
 
 /** The position of the axis, in percent from the top. */
 const AXIS_Y = 85;

@@ -2,26 +2,22 @@
 
 import type { DayUsage, RouteUsage, UsageReport } from "../verdict/report.ts";
 import type { ClientUsage } from "../verdict/sums.ts";
-import { routeLines } from "./route_sentences.ts";
+import { basisLines } from "./basis_sentences.ts";
 import {
-  basisLines,
-  clientLines,
-  columnsOf,
-  count,
-  doubtLines,
   hasManyRoutes,
   madeText,
-  MAX_LISTED,
   notesOf,
   periodText,
-  plural,
   requestsText,
   RULES,
   sinceText,
   sunsetText,
   titleText,
-  verdictText,
-} from "./sentences.ts";
+} from "./call_sentences.ts";
+import { clientLines, columnsOf } from "./client_sentences.ts";
+import { doubtLines } from "./doubt_sentences.ts";
+import { routeLines, verdictText } from "./verdict_sentences.ts";
+import { count, MAX_LISTED, plural } from "./wording.ts";
 
 /** The length of the longest bar, in characters. */
 const BAR_LENGTH = 40;

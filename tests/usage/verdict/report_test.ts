@@ -9,8 +9,8 @@ import { RefusedError } from "../../../lib/errors/refused_error.ts";
 import type { Session } from "../../../lib/usage/record/records.ts";
 import { usageJson } from "../../../lib/usage/output/json.ts";
 import { PROCESS } from "../../support/counted_call.ts";
+import { phasesText } from "../../../lib/usage/output/client_sentences.ts";
 import { gateText, usageText } from "../../../lib/usage/output/text.ts";
-import { phasesText } from "../../../lib/usage/output/sentences.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
 import {
   ALWAYS,

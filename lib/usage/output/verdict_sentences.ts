@@ -1,11 +1,41 @@
-/** The sentences on each route, where a report has several. */
+/** The sentences on the verdict: on all routes, and on each of several. */
 
 import { formatInstant } from "../../http/timestamp.ts";
 import type { UsageReport } from "../verdict/report.ts";
-import { count, doubtText, MAX_IN_DETAIL, plural, totalText, wordsText } from "./sentences.ts";
-import type { UnknownVerdict } from "../verdict/verdict.ts";
 import type { RouteVerdict } from "../verdict/route_verdicts.ts";
-import type { Doubt } from "../verdict/doubts.ts";
+import { callsIn } from "../verdict/sums.ts";
+import { wordsText } from "./basis_sentences.ts";
+import { byText, periodText } from "./call_sentences.ts";
+import { reasonsText } from "./doubt_sentences.ts";
+import { count, MAX_IN_DETAIL, plural, routesText } from "./wording.ts";
+
+export function verdictText(report: UsageReport): string {
+  const { verdict, clients, ignored, atMost, judged } = report;
+  if (judged.length === 0) return "Unknown: no server deprecates a route, so there is no verdict.";
+  const to = ` to ${routesText(judged)}${byText(report)}`;
+  const span = `from ${periodText(report)}`;
+  const none = ignored.some(({ calls }) => calls > 0) ? "no other calls" : "no calls";
+  const calls = clients.length === 0 ? none : plural(callsIn(clients), "call");
+  switch (verdict.state) {
+    case "clear": {
+      const allowed = clients.length === 0 ? "" : `, at most ${count(atMost)} allowed,`;
+      const words = wordsText(verdict.trusted);
+      const trust = words === "" ? "" : `, on your word ${words}`;
+      return `Clear${trust}: ${calls}${to}${allowed} ${span}, and the record is complete.`;
+    }
+    case "called": {
+      const latest = clients.reduce((a, b) => b.last > a.last ? b : a);
+      const called = judged.filter((route) => clients.some(({ routes }) => routes.includes(route)));
+      const isOfOne = report.client !== undefined;
+      const by = isOfOne ? byText(report) : ` by ${plural(clients.length, "client")}`;
+      const lastBy = isOfOne ? "" : ` by ${latest.client}`;
+      return `Still called: ${calls} to ${routesText(called)}${by} ${span}, ` +
+        `the last${lastBy} recorded at ${formatInstant(latest.last)}.`;
+    }
+    case "unknown":
+      return `Unknown: ${calls}${to} counted ${span}, but some may be missing.`;
+  }
+}
 
 /** Lists the verdict on each route, if there are several. */
 export function routeLines(report: UsageReport): string[] {
@@ -47,26 +77,4 @@ function callersText(clients: RouteVerdict["clients"]): string {
     );
   const more = clients.length - listed.length;
   return ` by ${listed.join(", ")}${more > 0 ? `, and ${plural(more, "more client")}` : ""}`;
-}
-
-/** Says in one line why a route is unknown. What concerns other routes, too, is explained once. */
-function reasonsText({ hidden, doubts }: UnknownVerdict, report: UsageReport): string {
-  const of = <Reason extends Doubt["reason"]>(reason: Reason) =>
-    doubts.filter((doubt): doubt is Extract<Doubt, { reason: Reason }> => doubt.reason === reason);
-  const stops = of("stop").map(({ start, until }) => ({ start, end: until }));
-  const silent = of("silent").length;
-  const cut = of("cut off").length;
-  return [
-    ...of("not counted").map((doubt) => doubtText(doubt, report)),
-    ...of("started").map(({ isOpen, until }) =>
-      isOpen ? "no server has registered yet" : `the record starts at ${formatInstant(until)}`
-    ),
-    ...(stops.length > 0
-      ? [`no server was running during ${plural(stops.length, "stop")} (${totalText(stops)})`]
-      : []),
-    ...(silent > 0 ? [`${plural(silent, "server")} ${silent === 1 ? "is" : "are"} silent`] : []),
-    ...(cut > 0 ? [`${plural(cut, "server")} may have answered calls after the last report`] : []),
-    ...of("ahead").map(() => "the database's clock was or is wrong"),
-    ...hidden.map(({ reason }) => reason), // last, since some have more than one sentence
-  ].join("; ");
 }

@@ -1,0 +1,48 @@
+/** How numbers, spans of time and long lists are written. */
+
+import { formatInstant } from "../../http/timestamp.ts";
+import type { Interval } from "../../lifecycle/instant.ts";
+
+/** The limit on lines in a list, or names in a cell. The JSON has them all. Routes have no limit. */
+export const MAX_LISTED = 25;
+
+/** The limit on names in a sentence, and on routes whose days without calls are shown. */
+export const MAX_IN_DETAIL = 5;
+
+/** Formats a number with separators, regardless of the locale. */
+export function count(value: number): string {
+  return value.toLocaleString("en-US");
+}
+
+/** Formats a count with its noun, e.g. "1 call", "1,000 calls". */
+export function plural(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
+/** Names routes, e.g. "/v1/songs and /v1/albums", or counts them, e.g. "40 routes". */
+export function routesText(routes: readonly string[]): string {
+  return routes.length > MAX_IN_DETAIL ? plural(routes.length, "route") : routes.join(" and ");
+}
+
+/** Returns a text that begins a sentence. */
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** Formats an interval with its length, e.g. "2027-06-10T09:00:00Z to … (10 min)". */
+export function intervalText(start: number, end: number): string {
+  return `${formatInstant(start)} to ${formatInstant(end)} (${durationText(end - start)})`;
+}
+
+/** Formats how long stops took together, e.g. "3 h 10 min". */
+export function totalText(stops: readonly Interval[]): string {
+  return durationText(stops.reduce((sum, { start, end }) => sum + end - start, 0));
+}
+
+/** Formats a duration to the minute, e.g. "3 h 10 min". */
+function durationText(milliseconds: number): string {
+  const minutes = Math.round(milliseconds / 60_000);
+  return minutes < 60
+    ? `${minutes} min`
+    : `${count(Math.floor(minutes / 60))} h ${minutes % 60} min`;
+}
