@@ -1,28 +1,27 @@
 /** The command that reports usage, for any program that keeps a record. */
 
 import { Command, Option } from "commander";
-import { StorageError } from "../errors/storage_error.ts";
-import { OTHER } from "../http/user_agent.ts";
-import { formatInstant, parseInstant } from "../http/timestamp.ts";
-import { argument, numberArgument } from "../input/arguments.ts";
-import { messageOf } from "../input/printable.ts";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
+import { StorageError } from "../errors/storage_error.ts";
+import { parseInstant } from "../http/timestamp.ts";
+import { OTHER } from "../http/user_agent.ts";
+import { argument, numberArgument } from "../input/arguments.ts";
+import { messageOf } from "../input/printable.ts";
 import { describeError } from "../log/log.ts";
-import { declareGone } from "./verdict/declarations.ts";
 import { usageJson } from "./output/json.ts";
-import type { Ledger } from "./record/ledger.ts";
-import { MINUTE_MS, type Session } from "./record/records.ts";
+import { goneJson, goneText, restartJson, restartText } from "./output/outcomes.ts";
 import { ownerPage, type OwnerPageOptions } from "./output/owner_page.ts";
 import { usagePage } from "./output/page.ts";
-import { probe, type ProbeOptions } from "./verdict/probe.ts";
-import { type ProgramNames, reportUsage } from "./verdict/report.ts";
-import { sessionText } from "./record/session_name.ts";
-import { capitalized } from "./output/wording.ts";
 import { gateText, usageText } from "./output/text.ts";
+import type { Ledger } from "./record/ledger.ts";
+import { MINUTE_MS, type Session } from "./record/records.ts";
+import { sessionText } from "./record/session_name.ts";
 import { announcedPolicies, judgedRoutes } from "./verdict/announcements.ts";
+import { declareGone } from "./verdict/declarations.ts";
+import { probe, type ProbeOptions, type ProbeResult } from "./verdict/probe.ts";
+import { type ProgramNames, reportUsage, type UsageReport } from "./verdict/report.ts";
 import { waitForReports } from "./verdict/waiting.ts";
-import { endOf } from "./verdict/session_state.ts";
 
 /** The parts of the command that each program supplies. */
 interface UsageHost<Options> {
@@ -143,58 +142,56 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
     });
 }
 
+/** Declares sessions gone, starts the record again, or reports. */
 async function runCommand(
   record: UsageRecord,
-  { days, gate, gone, ended, restart, html, json, ...options }: CommandOptions,
+  options: CommandOptions,
+  host: UsageHost<never>,
+): Promise<void> {
+  const { gone, ended, restart } = options;
+  if (gone !== undefined && ended !== undefined) {
+    await declareSessions(record, { ...options, gone, ended }, host);
+  } else if (restart) {
+    await restartRecord(record, options, host);
+  } else {
+    await printReport(record, options, host);
+  }
+}
+
+async function declareSessions(
+  { ledger }: UsageRecord,
+  { gone, ended, json }: { readonly gone: string[]; readonly ended: number; readonly json?: true },
   { print, printError }: UsageHost<never>,
 ): Promise<void> {
-  const { ledger, program, retainDays: usageDays } = record;
-  if (gone !== undefined && ended !== undefined) {
-    for (const session of await declareGone(ledger, gone, ended)) {
-      await print(json ? goneJson(session) : goneText(session));
-      if (session.endedBy === ended) continue;
-      printError(`${sessionText(session)} had ended already, so this changes nothing`);
-    }
-    return;
+  for (const session of await declareGone(ledger, gone, ended)) {
+    await print(json ? goneJson(session) : goneText(session));
+    if (session.endedBy === ended) continue;
+    printError(`${sessionText(session)} had ended already, so this changes nothing`);
   }
-  if (restart) {
-    const started = await ledger.restart(Date.now());
-    const text = `The record starts again at ${formatInstant(started)}; nothing was deleted`;
-    await print(json ? JSON.stringify({ started: new Date(started).toISOString() }) : text);
-    return;
-  }
+}
+
+async function restartRecord(
+  { ledger }: UsageRecord,
+  { json }: CommandOptions,
+  { print }: UsageHost<never>,
+): Promise<void> {
+  const started = await ledger.restart(Date.now());
+  await print(json ? restartJson(started) : restartText(started));
+}
+
+/** @throws {ExitError} With the verdict as its status, if it is the gate that was asked. */
+async function printReport(
+  record: UsageRecord,
+  options: CommandOptions,
+  { print, printError }: UsageHost<never>,
+): Promise<void> {
+  const { client, gate, html, json } = options;
   const onWait = (sessions: readonly Session[]) => {
     if (!json) {
       printError(`waiting for the next report of ${sessions.map(sessionText).join(", ")} …`);
     }
   };
-  let finishProbe: Awaited<ReturnType<typeof probe>> | undefined;
-  if (gate !== undefined && record.probe !== undefined) {
-    const sessions = await ledger.sessions();
-    finishProbe = await probe(ledger, {
-      ...record.probe,
-      routes: options.route ?? judgedRoutes(sessions),
-      policies: announcedPolicies(sessions),
-      howNotToProbe: program.howNotToProbe,
-      onWait,
-    });
-  }
-  const time = await ledger.time();
-  const sessions = await waitForReports(ledger, time, onWait);
-  // An owner also has to know of routes that were deleted.
-  const isForOwner = html !== undefined && options.client !== undefined;
-  const all = isForOwner ? Object.keys(announcedPolicies(sessions)) : undefined;
-  const report = await reportUsage(ledger, {
-    ...options,
-    routes: options.route ?? all,
-    days: gate ?? days,
-    now: time.now,
-    sessions,
-    probe: await finishProbe?.(),
-    canProbe: record.probe !== undefined,
-    usageDays,
-    program,
-  });
+  const { report, sessions } = await readReport(record, options, onWait);
   if (gate !== undefined) {
     await print(json ? usageJson(report) : gateText(report)).catch((error) =>
       printError(messageOf(error))
@@ -202,7 +199,7 @@ async function runCommand(
     throw new ExitError(EXIT_STATUS[report.verdict.state]);
   }
   if (html !== undefined) {
-    const page = options.client === undefined
+    const page = client === undefined
       ? usagePage(report)
       : ownerPage(report, { ...record, sessions });
     await record.writeFile(html, page);
@@ -212,24 +209,47 @@ async function runCommand(
   await print(json ? usageJson(report) : usageText(report));
 }
 
-/** Says how a session ended, and what that leaves unknown. */
-function goneText(session: Session): string {
-  const { ended, reported, endedBy } = session;
-  const name = capitalized(sessionText(session));
-  const by = endedBy === undefined ? "" : `, and had ended by ${formatInstant(endedBy)}`;
-  const end = endOf(session);
-  const loss = end > reported ? `. Calls until ${formatInstant(end)} may be missing` : "";
-  return `${name} is ${ended}; it last reported at ${formatInstant(reported)}${by}${loss}`;
+/** Probes for the gate if it can, waits for the servers' reports, and reads the ledger. */
+async function readReport(
+  record: UsageRecord,
+  { days, gate, html, route, ...options }: CommandOptions,
+  onWait: ProbeOptions["onWait"],
+): Promise<{ report: UsageReport; sessions: readonly Session[] }> {
+  const { ledger, program, retainDays: usageDays } = record;
+  const finishProbe = gate === undefined ? undefined : await startProbe(record, route, onWait);
+  const time = await ledger.time();
+  const sessions = await waitForReports(ledger, time, onWait);
+  // An owner also has to know of routes that were deleted.
+  const isForOwner = html !== undefined && options.client !== undefined;
+  const all = isForOwner ? Object.keys(announcedPolicies(sessions)) : undefined;
+  const report = await reportUsage(ledger, {
+    ...options,
+    routes: route ?? all,
+    days: gate ?? days,
+    now: time.now,
+    sessions,
+    probe: await finishProbe?.(),
+    canProbe: record.probe !== undefined,
+    usageDays,
+    program,
+  });
+  return { report, sessions };
 }
 
-function goneJson({ id: session, process, ended, reported, endedBy }: Session): string {
-  const at = (instant: number) => new Date(instant).toISOString();
-  return JSON.stringify({
-    session,
-    process: { ...process, started: at(process.started) },
-    ended,
-    reported: at(reported),
-    ...endedBy === undefined ? {} : { endedBy: at(endedBy) },
+/** Starts a probe of routes, by default of those that servers announce, if there is a way to. */
+async function startProbe(
+  { ledger, program, probe: way }: UsageRecord,
+  routes: readonly string[] | undefined,
+  onWait: ProbeOptions["onWait"],
+): Promise<(() => Promise<ProbeResult>) | undefined> {
+  if (way === undefined) return undefined;
+  const sessions = await ledger.sessions();
+  return await probe(ledger, {
+    ...way,
+    routes: routes ?? judgedRoutes(sessions),
+    policies: announcedPolicies(sessions),
+    howNotToProbe: program.howNotToProbe,
+    onWait,
   });
 }
 
