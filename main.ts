@@ -33,41 +33,41 @@
  */
 
 import "./lib/server/runtime.ts"; // first: ends the process if this release of Deno is too old
+import { representDocument } from "./lib/documents/documents.ts";
+import { StorageError } from "./lib/errors/storage_error.ts";
 import { CORS_FIELDS, PREFLIGHT_FIELDS } from "./lib/http/cors.ts";
 import { isHost } from "./lib/http/host.ts";
 import { type Field, NO_STORE, NO_TRANSFORM, textOutcome } from "./lib/http/outcome.ts";
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
-import { representDocument } from "./lib/documents/documents.ts";
 import { announcementFields } from "./lib/lifecycle/announcement.ts";
 import { isBreaking } from "./lib/lifecycle/breaking.ts";
 import { limitFreshnessForReuse } from "./lib/lifecycle/freshness.ts";
 import { momentAt, nextChange } from "./lib/lifecycle/policy.ts";
 import { brownoutRefusal, removalRedirect, removalRefusal } from "./lib/lifecycle/refusal.ts";
 import type { Refusal } from "./lib/lifecycle/refusal.ts";
-import { type Config, readConfig } from "./lib/server/config.ts";
-import { readVariables, warnOfUnknown } from "./lib/server/environment.ts";
-import { logStart } from "./lib/server/start_line.ts";
-import { thisProcess } from "./lib/usage/record/deno_process.ts";
-import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
 import { FaultLog, lineLog, type Log } from "./lib/log/log.ts";
 import { PhaseLog } from "./lib/log/phases.ts";
-import { type OpenStorage, openStorage } from "./lib/storage/engines/open_storage.ts";
+import { type Config, readConfig } from "./lib/server/config.ts";
+import { readVariables, warnOfUnknown } from "./lib/server/environment.ts";
+import type { Handler, MarkedOutcome, Server } from "./lib/server/handler.ts";
+import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
 import { type MarkedResponse, prepareResponses } from "./lib/server/prepared_responses.ts";
 import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problems.ts";
 import { type App, requireListenAccess, runServer } from "./lib/server/process.ts";
 import { lengthFields, type Representation, representItem } from "./lib/server/representation.ts";
 import { deprecatedPaths, METHODS, normalizeUrl, pathOf, withToken } from "./lib/server/route.ts";
 import type { RetiredRoute, Route } from "./lib/server/route.ts";
-import type { Handler, MarkedOutcome, Server } from "./lib/server/handler.ts";
+import { logStart } from "./lib/server/start_line.ts";
 import { requireStorageAccess } from "./lib/server/storage_access.ts";
 import { VERSION } from "./lib/server/version.ts";
 import { CachedStorage } from "./lib/storage/cache.ts";
+import { type OpenStorage, openStorage } from "./lib/storage/engines/open_storage.ts";
 import { ReplacedError, UnpublishedError } from "./lib/storage/errors.ts";
 import { PERIOD_MS } from "./lib/storage/generations.ts";
 import type { Kind, LookupResult } from "./lib/storage/item.ts";
 import { parseToken, type Token } from "./lib/storage/token.ts";
+import { thisProcess } from "./lib/usage/record/deno_process.ts";
 import { Recorder, type RecorderOptions } from "./lib/usage/record/recorder.ts";
-import { StorageError } from "./lib/errors/storage_error.ts";
 
 const MEDIA = "/media/:token"; // replaces the deprecated paths
 

@@ -13,11 +13,12 @@ import { ServerProcess, taskFlags } from "./support/server.ts";
  * that stands above the rest of its folder.
  */
 const ROOMS = [
-  ["lib/async", "lib/errors", "lib/http"],
-  ["lib/input"],
+  ["lib/http"],
   ["lib/lifecycle"],
   ["lib/lifecycle/serving", "lib/lifecycle/checking"],
   ["lib/lifecycle/mod.ts"],
+  ["lib/async", "lib/errors"],
+  ["lib/input"],
   ["lib/pages"],
   ["lib/database"],
   ["lib/database/sql"],
@@ -90,6 +91,16 @@ needing("files")("each room uses only rooms below it", () => {
   }
   assertEquals(upward, []);
   assert(count > 200, `only ${count} imports are seen`);
+});
+
+needing("files")("the map in lib/README.md has every room, in the same order", () => {
+  const page = Deno.readTextFileSync(fromRoot("lib/README.md"));
+  const [, map = ""] = /^## One direction\n(.*?)^## /ms.exec(page) ?? [];
+  const rows = [...map.matchAll(/^- ((?:`[\w/.]+`(?:, )?)+):/gm)].map(([, names = ""]) =>
+    [...names.matchAll(/`([^`]+)`/g)].map(([, name]) => `lib/${name}`)
+  );
+  const listed = ROOMS.filter(([room]) => room !== ".");
+  assertEquals(rows.toReversed().map((row) => row.sort()), listed.map((row) => row.toSorted()));
 });
 
 needing("files")("media and the record of calls know nothing of each other", () => {

@@ -1,7 +1,7 @@
 /** The changes of phase in the log. */
 
 import { formatInstant } from "../http/timestamp.ts";
-import { momentAt, type Policy } from "../lifecycle/policy.ts";
+import { momentAt, type RoutePolicies } from "../lifecycle/policy.ts";
 import type { Log } from "./log.ts";
 
 /** Milliseconds between two comparisons. */
@@ -9,7 +9,7 @@ const INTERVAL_MS = 5_000;
 
 export interface PhaseLogOptions {
   /** The policy of each route, by its name. */
-  readonly policies: Readonly<Record<string, Policy>>;
+  readonly policies: RoutePolicies;
   /** Returns the time in milliseconds since the epoch. */
   readonly clock: () => number;
   readonly log: Log;
