@@ -2,30 +2,32 @@
 
 import { SerialQueue } from "../../async/serial_queue.ts";
 
-/** Milliseconds between two flushes. A crash can lose calls of this time, but hardly a client. */
+/**
+ * Milliseconds between two flushes. A crash can lose the calls of this time, but rarely hides a client.
+ */
 export const FLUSH_INTERVAL_MS = 5_000;
 
-/** The shortest time, in milliseconds, between two flushes for clients that call first. */
+/** The shortest time, in milliseconds, between two flushes for first calls. */
 const FIRST_CALL_INTERVAL_MS = 100;
 
 /**
- * Flushes every five seconds, and at once for a client that calls first. Its timers do not keep the
- * process running.
+ * Flushes every five seconds, and at once for the first call of a client to a route on a day. Its
+ * timers do not keep the process running.
  */
 export class FlushSchedule {
-  readonly #flush: (isLast: boolean) => Promise<void>;
+  readonly #flush: () => Promise<void>;
   readonly #queue = new SerialQueue(); // one flush at a time
   /** The flush that waits for the one under way. */
   #waiting: Promise<void> | undefined;
-  /** The timer of the next flush for clients that call first, and when one may come. */
+  /** The timer of the next flush for a first call. */
   #hastened: ReturnType<typeof setTimeout> | undefined;
-  #mayHasten = 0;
-  /** Whether the next flush is the last one. */
-  #isStopping = false;
+  /** When such a flush may come, by `performance.now()`. */
+  #mayHastenAt = 0;
+  #isStopped = false;
   #stopTimer = () => {};
 
   /** @param flush Flushes the counts so far. Never rejects. */
-  constructor(flush: (isLast: boolean) => Promise<void>) {
+  constructor(flush: () => Promise<void>) {
     this.#flush = flush;
   }
 
@@ -41,25 +43,25 @@ export class FlushSchedule {
     // One that waits takes all counts up to its turn, so that no second one need wait.
     return this.#waiting ??= this.#queue.run(() => {
       this.#waiting = undefined;
-      return this.#flush(this.#isStopping);
+      return this.#flush();
     });
   }
 
-  /** Flushes at once, for a client that calls first, but not more often than ten times a second. */
+  /** Flushes at once, for a client's first call, but not more often than ten times a second. */
   hasten(): void {
-    if (this.#isStopping || this.#hastened !== undefined) return;
+    if (this.#isStopped || this.#hastened !== undefined) return;
     this.#hastened = setTimeout(() => {
       this.#hastened = undefined;
-      this.#mayHasten = performance.now() + FIRST_CALL_INTERVAL_MS;
+      this.#mayHastenAt = performance.now() + FIRST_CALL_INTERVAL_MS;
       this.flush();
-    }, Math.max(0, Math.ceil(this.#mayHasten - performance.now())));
+    }, Math.max(0, Math.ceil(this.#mayHastenAt - performance.now())));
     this.#hastened.unref();
   }
 
-  /** Flushes no more by itself. Each flush that begins from now on may be the last. */
+  /** Flushes no more by itself. */
   stop(): void {
     this.#stopTimer();
     clearTimeout(this.#hastened);
-    this.#isStopping = true;
+    this.#isStopped = true;
   }
 }

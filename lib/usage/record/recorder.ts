@@ -31,7 +31,7 @@ const STOP_TRIES = 6;
 /** Milliseconds between two of these attempts. */
 const STOP_DELAY_MS = 200;
 
-/** Days before a start whose clients are known from the start. */
+/** A process knows the clients of so many days before its start. */
 const KNOWN_DAYS = 7;
 
 export interface RecorderOptions {
@@ -74,7 +74,7 @@ export class Recorder {
   readonly #options: RecorderOptions;
   #ledger: Ledger | undefined;
   readonly #faults: FaultLog;
-  readonly #schedule = new FlushSchedule((isLast) => this.#attempt(isLast));
+  readonly #schedule = new FlushSchedule(() => this.#attempt());
   /** The session as this process last knew it to be in the ledger. */
   #session: Session;
   /** The session to begin, until it is known to be registered. */
@@ -86,6 +86,8 @@ export class Recorder {
   readonly #backlog = new Backlog();
   readonly #retention: Retention;
   #fault: string | undefined;
+  /** Whether every flush that begins from now on may be the last. */
+  #isStopping = false;
 
   constructor(options: RecorderOptions) {
     const { policies, clientField, clock, log } = options;
@@ -145,7 +147,7 @@ export class Recorder {
     await this.#begin();
   }
 
-  /** The ledger of a process that is registered. */
+  /** The ledger, once it is opened. */
   get #opened(): Ledger {
     return this.#ledger as Ledger;
   }
@@ -163,6 +165,7 @@ export class Recorder {
   /** Flushes the last counts, and ends the session. Call it after the last response. */
   async stop(): Promise<void> {
     this.#schedule.stop();
+    this.#isStopping = true;
     this.#takeCounts();
     for (let tries = 0; tries < STOP_TRIES; tries++) {
       await this.flush();
@@ -177,7 +180,8 @@ export class Recorder {
     return sent.reduce((sum, { calls }) => sum + calls, this.#backlog.calls);
   }
 
-  async #attempt(isLast: boolean): Promise<void> {
+  async #attempt(): Promise<void> {
+    const isLast = this.#isStopping;
     let isRecording = true;
     try {
       if (!this.isRegistered) await this.#registerLate();
