@@ -10,7 +10,6 @@ import { readContent } from "../publishing/publish_object.ts";
 import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../errors/refused_error.ts";
 import { readable } from "../input/user_file.ts";
-import { placesOf } from "../server/start_line.ts";
 import { isWithin, refusalOfStoragePath, storagePathsOf } from "../publishing/storage_paths.ts";
 import { type Context, fromUser, requireContentOwner, withStorage } from "./context.ts";
 import { interruptionSignal } from "./interruption.ts";
@@ -19,6 +18,7 @@ import { showProgress } from "./progress.ts";
 import { Refusals } from "./refusals.ts";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 import { print, printError, reportWait } from "./print.ts";
+import { placesOf } from "../server/storage_places.ts";
 
 interface Options {
   readonly dryRun?: boolean;

@@ -9,10 +9,11 @@ import { readVariables, unknownText } from "./environment.ts";
 import { reasonOf, requireListenAccess } from "./process.ts";
 import { printLines } from "./print_lines.ts";
 import { deprecatedPaths, type Route } from "./route.ts";
-import { placesOf, warningsOf } from "./start_line.ts";
 import { isRemote, requireStorageAccess } from "./storage_access.ts";
 import { VERSION } from "./version.ts";
 import { NotCreatedError } from "../errors/not_created_error.ts";
+import { placesOf } from "./storage_places.ts";
+import { warningsOf } from "./setting_warnings.ts";
 
 /**
  * Checks the settings, Deno's permissions and the storage as a start does, and prints what it would

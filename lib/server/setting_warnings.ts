@@ -1,0 +1,41 @@
+/** Warnings about settings. */
+
+import { warningOf } from "../database/postgres_url.ts";
+import { momentAt } from "../lifecycle/policy.ts";
+import type { Config } from "./config.ts";
+import { SAMPLES_DEPRECATED_AT } from "./policy_config.ts";
+
+/**
+ * Returns warnings about settings that are valid, but hardly meant.
+ *
+ * @param now Milliseconds since the epoch.
+ */
+export function warningsOf(
+  { databaseUrl, policies, isDeprecationUnset, isTracingOn }: Pick<
+    Config,
+    "databaseUrl" | "policies" | "isDeprecationUnset" | "isTracingOn"
+  >,
+  now: number,
+): string[] {
+  const warnings: string[] = [];
+  const removed = Object.entries(policies)
+    .flatMap(([path, policy]) => momentAt(policy, now).phase === "removed" ? [path] : []);
+  if (removed.length > 0) {
+    const routes = removed.join(" and ");
+    warnings.push(
+      `The sunset has passed, so these routes answer as removed: ${routes}. Delete them when ready`,
+    );
+  }
+  if (isDeprecationUnset && Object.keys(policies).length > 0) {
+    const date = `${SAMPLES_DEPRECATED_AT}, the date of the samples`;
+    warnings.push(`DEPRECATED_AT is not set, so the old paths announce ${date}`);
+  }
+  if (isTracingOn) {
+    const remedy = "set OTEL_DENO_TRACING=false to stop that";
+    warnings.push(`Deno exports traces, with the tokens and queries of all requests: ${remedy}`);
+  }
+  const warning = databaseUrl.startsWith("sqlite:")
+    ? undefined
+    : warningOf(databaseUrl, "DATABASE_URL");
+  return warning === undefined ? warnings : [...warnings, warning];
+}
