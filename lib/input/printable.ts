@@ -35,6 +35,11 @@ export function withoutPassword(text: string): string {
     .replace(/^([\w+.-]+:\/\/[^/:]*:)(?!\d+(?:[/?#]|$)).*/s, "$1…"); // it may not be a port
 }
 
+/** Returns an invalid name without what follows it, which may be a value, and a secret. */
+export function withoutValue(name: string): string {
+  return name.replace(/[^\w-].*/s, "…");
+}
+
 /** Returns an error's message, followed by that of its cause if it has one. */
 export function messageOf({ message, cause }: Pick<Error, "message" | "cause">): string {
   return cause instanceof Error ? `${message} (${printable(cause.message)})` : message;

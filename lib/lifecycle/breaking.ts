@@ -1,7 +1,12 @@
 /** Which calls the removal of an endpoint breaks. */
 
-/** The client name of `lifecycle check`. The removal breaks none of its calls. */
+/** What `lifecycle check` sends as User-Agent. The removal breaks none of its calls. */
 export const CHECK_CLIENT = "media-head-check";
+
+/** Returns whether `lifecycle check` sent a request, by its User-Agent. */
+export function isCheck(userAgent: string | null): boolean {
+  return userAgent === CHECK_CLIENT;
+}
 
 /** Statuses of calls that fail with or without the removal. */
 const FAILED = new Set([400, 401, 403, 404, 405, 407, 410]);
@@ -10,9 +15,10 @@ const FAILED = new Set([400, 401, 403, 404, 405, 407, 410]);
  * Returns whether the removal breaks a call: it was refused, or would not fail anyway. An OPTIONS
  * that was answered is only a question about the path.
  *
- * This is the only place that decides it. An application asks about every call but those of
- * {@linkcode CHECK_CLIENT}. The media server asks about every call with a valid token: where it
- * refuses calls, in a brownout and after the removal, it looks nothing up, so each of them counts.
+ * Of some calls, nobody asks this, because the removal breaks none of them:
+ * - those of `lifecycle check` ({@linkcode isCheck}), and of a gate's probe;
+ * - on the media server, those without a valid token. A valid one is enough: where the server
+ *   refuses calls, in a brownout and after the removal, it looks nothing up.
  */
 export function isBreaking({ method, status, isRefused }: {
   readonly method: string;

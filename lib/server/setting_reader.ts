@@ -1,8 +1,7 @@
 /** Reading settings: values that do not match, and how errors show them. */
 
 import type { z } from "zod";
-import { withoutPassword } from "../input/printable.ts";
-import { withoutValue } from "../usage/record/client_names.ts";
+import { withoutPassword, withoutValue } from "../input/printable.ts";
 
 /** Variables whose values errors must not show. */
 const SECRETS = ["DATABASE_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];

@@ -12,7 +12,7 @@ import type { LifecycleOptions, RequestHead } from "./options.ts";
 import { momentAt, type Policy } from "../policy.ts";
 import { type Refusal, refusal } from "../refusal.ts";
 import { successorOf } from "./successor.ts";
-import { CHECK_CLIENT, isBreaking } from "../breaking.ts";
+import { isBreaking, isCheck } from "../breaking.ts";
 
 /** How a policy applies to one request. */
 interface Retirement {
@@ -62,9 +62,10 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
     // Read before the handler runs, because nothing can be read after an upgrade to a WebSocket.
     const { method, headers } = request;
     const isAuthorized = until !== Infinity && headers.has("authorization");
+    const userAgent = onCount ? headers.get("user-agent") : null;
     const caller = onCount && {
       route: attempt("route", () => route?.(request)),
-      client: productOf(headers.get("user-agent")).name,
+      client: productOf(userAgent).name,
     };
     if (caller && headers.has("upgrade")) Array.from(headers); // Deno keeps what was read, for onCount
     const given = refused && attempt("refusalFields", () => refusalFields(request));
@@ -79,7 +80,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
       count: caller && ((status) => {
         if (isCounted) return;
         isCounted = true;
-        const breaks = caller.client !== CHECK_CLIENT &&
+        const breaks = !isCheck(userAgent) &&
           isBreaking({ method, status, isRefused: refused !== undefined });
         const call = { ...caller, phase, status, breaks };
         attempt("onCount", () => onCount?.(call, request, ...rest));

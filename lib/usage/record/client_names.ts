@@ -10,7 +10,7 @@ import {
   type Product,
   productOf,
 } from "../../http/user_agent.ts";
-import { CHECK_CLIENT } from "../../lifecycle/breaking.ts";
+import { CHECK_CLIENT, isCheck } from "../../lifecycle/breaking.ts";
 
 /** New names that one server admits per UTC day: 182,500 a year if it is never restarted. */
 export const MAX_NEW_NAMES_A_DAY = 500;
@@ -42,11 +42,6 @@ const CHECKS = `${PROBE_PREFIX}${CHECK_CLIENT}`;
 /** Matches the name of a field that may identify clients: any but those of credentials. */
 export const CLIENT_FIELD = /^(?!(?:proxy-)?authorization$|cookie$)[\w!#$%&'*+.^`|~-]+$/i;
 
-/** Returns an invalid name without what follows it, which may be a value, and a secret. */
-export function withoutValue(name: string): string {
-  return name.replace(/[^\w-].*/s, "…");
-}
-
 /** Matches an id of the operator's or the application's, e.g. a consumer's that a gateway adds. */
 const ID = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
 
@@ -67,7 +62,7 @@ export function callerOf(fields: Headers, id: string | undefined): Product {
     return { name: PROBE_NAME.test(probe) ? `${PROBE_PREFIX}${probe}` : OTHER_PROBES };
   }
   const userAgent = fields.get("user-agent");
-  if (userAgent === CHECK_CLIENT) return { name: CHECKS };
+  if (isCheck(userAgent)) return { name: CHECKS };
   if (id !== undefined) {
     return ID.test(id) ? { name: `id ${id}`, release: appIn(userAgent) } : OTHER_CLIENT;
   }
