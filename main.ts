@@ -21,8 +21,9 @@
  * the settings (lib/server/config.ts), checks that Deno's permissions allow listening and storage,
  * opens storage (lib/storage/), checks that its content belongs to its catalogue, publishes the
  * samples if storage is the default and empty, registers in the ledger of calls (lib/usage/), and
- * listens. With `--check`, it only says what it would do (lib/server/start_check.ts). With `media`
- * as the first argument, it runs a command instead (lib/cli/).
+ * listens. From then on, it logs each change of phase (lib/log/). With `--check`, it only says what
+ * it would do (lib/server/start_check.ts). With `media` as the first argument, it runs a command
+ * instead (lib/cli/).
  *
  * The permissions (deno.json) are:
  * - net, to listen, to reach PostgreSQL and the bucket, and to publish and verify public URLs;
@@ -144,7 +145,7 @@ function readCall(call: Call): Call {
   const matched = match(routes, normalizeUrl(request.url));
   if (matched === undefined) return call;
   const { route, segment } = matched;
-  // validate() of @std/uuid/v4 decides: npm:deno-std, a third party's copy (lib/README.md).
+  // By validate() of @std/uuid/v4, here from npm:deno-std, a third party's copy (lib/README.md).
   const token = parseToken(segment); // a version 4 UUID
   const known = { ...call, route, segment, token };
   if (route.serves === "notice") { // it changes with the phase of any deprecated route
@@ -208,7 +209,7 @@ async function answer(call: Call): Promise<MarkedOutcome> {
   // The lookup also compares the stored content with what was published, by its length or ETag: a
   // HEAD reads no content, but must fail where its GET does: 502 if an object was replaced, 503 if
   // content is missing or incomplete. Lookups, and responses made from them, are reused until a
-  // change of the catalogue is detected, and for PERIOD_MS at most: a generation. An object in a
+  // change of the catalogue is detected, and for PERIOD_MS at most: that is a generation. An object in a
   // bucket is compared once a minute (lib/storage/object_checks.ts), and any one of them every
   // PERIOD_MS, to see whether the store answers. Content that is lost in that time fails on GET
   // first, and then on HEAD, too.
@@ -402,7 +403,7 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   const config = readConfig(variables.get, "server", deprecatedPaths(routes));
   requireListenAccess(config);
   requireStorageAccess(config);
-  const { media, ledger, close } = await openMedia(config, log);
+  const { media, ledger, close } = await openAndPrepare(config, log);
   const samples = config.isDefaultStorage
     ? await (await import("./lib/publishing/samples.ts")).publishSamples(media, routes)
     : [];
@@ -438,7 +439,7 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
 }
 
 /** Opens storage and the ledger, and checks that the content belongs to the catalogue. */
-async function openMedia(config: Config, log: Log): Promise<OpenStorage> {
+async function openAndPrepare(config: Config, log: Log): Promise<OpenStorage> {
   const onCreate = (what: string) => log({ event: "create", message: `created ${what}` });
   const opened = await openStorage(config, { onCreate });
   if (config.content.kind !== "none") await opened.media.prepare();

@@ -30,7 +30,7 @@ export interface Context extends Program {
  * Refuses to change a folder with content as root if it is another user's. The commands that may
  * change it call this before they open storage, because that can create a catalogue.
  *
- * @throws {OwnerError}
+ * @throws {OwnerError} If it is another user's.
  */
 export async function requireContentOwner({ content }: Config): Promise<void> {
   if (content.kind === "folder") await requireOwner(content.path);

@@ -24,7 +24,7 @@ export interface Policy {
   readonly documentation: string | undefined;
 }
 
-/** The policy of each deprecated route, by the route's path. */
+/** The policy of each deprecated route, by the route's name: its path on the media server. */
 export type RoutePolicies = Readonly<Record<string, Policy>>;
 
 /** A phase: before the deprecation, deprecated, in a brownout, or after the sunset. */

@@ -7,7 +7,7 @@ import type { Log } from "./log.ts";
 /** Milliseconds between two comparisons. */
 const INTERVAL_MS = 5_000;
 
-export interface PhaseLogOptions {
+interface PhaseLogOptions {
   /** The policy of each route, by its name. */
   readonly policies: RoutePolicies;
   /** Returns the time in milliseconds since the epoch. */
@@ -15,7 +15,7 @@ export interface PhaseLogOptions {
   readonly log: Log;
 }
 
-/** Logs each change of a route's phase since it was constructed, whether or not anybody calls. */
+/** Logs each change of a route's phase after this object was made, whether or not anybody calls. */
 export class PhaseLog {
   readonly #options: PhaseLogOptions;
   #lastTick: number;

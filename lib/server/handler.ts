@@ -1,4 +1,4 @@
-/** What a handler of requests is given, and what it makes of them: types. */
+/** The types of what a handler is given, and of what it makes of a request. */
 
 import type { Outcome } from "../http/outcome.ts";
 import type { Policy, RoutePolicies } from "../lifecycle/policy.ts";

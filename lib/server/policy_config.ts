@@ -20,8 +20,12 @@ const POLICY_VARIABLES: Readonly<Record<keyof PolicySettings, string>> = {
   documentation: "DEPRECATION_DOC",
 };
 
-/** The settings that a route may override, and whether its value may be `none`. */
-const ROUTE_OVERRIDES = { deprecatedAt: false, sunsetAt: true, brownouts: true } as const;
+/** The settings that a route may override. */
+const ROUTE_OVERRIDES = {
+  deprecatedAt: { mayBeNone: false },
+  sunsetAt: { mayBeNone: true },
+  brownouts: { mayBeNone: true },
+} as const;
 
 type DateSetting = keyof typeof ROUTE_OVERRIDES;
 
@@ -75,7 +79,7 @@ function readPolicies(reader: Reader, paths: readonly string[]) {
     const variable = POLICY_VARIABLES[setting];
     const text = get(variable);
     const { common, overrides } = parseOverridable(text ?? "");
-    const isNone = (value?: string) => value === "none" && ROUTE_OVERRIDES[setting];
+    const isNone = (value?: string) => value === "none" && ROUTE_OVERRIDES[setting].mayBeNone;
     commonValues[setting] = isNone(common) ? undefined : common;
     if (text !== undefined && common === undefined && setting === "deprecatedAt") {
       expect(variable, "a date for all routes before that of one", text);

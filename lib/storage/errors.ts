@@ -1,4 +1,4 @@
-/** The faults of storage that only storage, publishing and `main.ts` tell apart. */
+/** The errors of storage that only storage, publishing and `main.ts` tell apart. */
 
 import { StorageError } from "../errors/storage_error.ts";
 

@@ -123,7 +123,13 @@ export interface Usage {
 }
 
 const OPTION_NAMES = [
-  ...["routes", "password", "required", "publicUrl", "contact", "retainDays", "log"],
+  "routes",
+  "password",
+  "required",
+  "publicUrl",
+  "contact",
+  "retainDays",
+  "log",
 ];
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Node, for a ledger in SQLite. Its modules are not imported, because bundlers rename `node:sqlite`,
+ * SQLite on Node. Its modules are not imported, because bundlers rename `node:sqlite`,
  * and give an ES module no `require`.
  */
 

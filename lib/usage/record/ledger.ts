@@ -29,7 +29,7 @@ const SESSION_COLUMNS =
   "process_started, began, reported, clock, restarted, sequence, ended, ended_by, lead";
 
 /** The facts with which a session begins. Its clock is read just before it is sent. */
-export type NewSession = Omit<
+type NewSession = Omit<
   Session,
   "began" | "reported" | "restarted" | "ended" | "endedBy" | "lead"
 >;

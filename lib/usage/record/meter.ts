@@ -54,7 +54,7 @@ const COUNTED_METHODS = new Set([
 ]);
 
 /** What a meter tells its owner, and learns from it. */
-export interface MeterOptions {
+interface MeterOptions {
   /** Called at the first call of a client to a route on a day. */
   readonly onFirstCall?: () => void;
   /** Returns the time by which such days begin, in milliseconds since the epoch. */

@@ -1,4 +1,4 @@
-/** This process, on Node. `node:os` is not imported, as in `node_runtime.ts`. */
+/** This process, on Node. `node:os` is not imported, for the same reason as in `lib/database/sqlite/node_runtime.ts`. */
 
 import type { ProcessIdentity } from "./records.ts";
 

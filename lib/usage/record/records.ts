@@ -129,7 +129,7 @@ export interface Session {
  * most once, however often it is sent.
  */
 export interface FlushPart {
-  /** Have distinct keys. */
+  /** Counts with distinct keys. */
   readonly counts: readonly UsageCount[];
   /** When the counts are recorded, in milliseconds since the epoch. */
   readonly at: number;
