@@ -2,6 +2,7 @@ import { assertEquals } from "@std/assert";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { LogEvent } from "../../lib/log/log.ts";
 import { PhaseLog } from "../../lib/log/phases.ts";
+import { fakeTimers } from "../support/fake_timers.ts";
 
 const AUDIO = "/audio/:token";
 const VIDEO = "/video/:token";
@@ -35,6 +36,19 @@ Deno.test("PhaseLog logs each change of a route's phase since it was constructed
     phases.tick();
     assertEquals(events.splice(0), expected);
   }
+});
+
+Deno.test("PhaseLog ticks every five seconds until it is stopped", async () => {
+  using timers = fakeTimers();
+  const start = Date.parse("2027-02-01T12:00:00Z");
+  const policies = { [AUDIO]: definePolicy({ deprecatedAt: "2027-02-01T12:00:01Z" }) };
+  const seconds: number[] = [];
+  const clock = () => start + timers.now();
+  const phases = new PhaseLog({ policies, clock, log: () => seconds.push(timers.now() / 1_000) });
+  phases.start();
+  await timers.pass(20_000);
+  assertEquals(seconds, [5]);
+  phases.stop();
 });
 
 Deno.test("PhaseLog.stop() logs the changes since the last tick", () => {

@@ -331,3 +331,14 @@ test("a server process never compresses, even if Deno is told to: GET would diff
   checkParity("/deprecation", head, get);
   assert(!get.fields.some(([name]) => name === "content-encoding"));
 });
+
+test("a server process logs a change of phase although nobody calls", async () => {
+  const sunset = Math.ceil(Date.now() / 1_000) * 1_000 + 6_000; // after the start, even of a busy machine
+  const SUNSET_AT = new Date(sunset).toISOString();
+  await using server = await ServerProcess.start({ SUNSET_AT });
+  await pause(sunset + 6_000 - Date.now()); // it looks every five seconds
+  const { log } = await server.stop("SIGKILL"); // no look at the stop
+  const changes = log.filter(({ event }) => event === "phase")
+    .map(({ route, phase }) => [route, phase]);
+  assertEquals(changes, [["/audio/:token", "removed"], ["/video/:token", "removed"]]);
+});

@@ -1,6 +1,6 @@
 /** The record that an application keeps. Its package is tested in `tests/with_packages/usage_package.ts`. */
 
-import { stub } from "@std/testing/mock";
+import { assertSpyCalls, stub } from "@std/testing/mock";
 import {
   assert,
   assertEquals,
@@ -16,6 +16,7 @@ import process from "node:process";
 import { definePolicy } from "@media-head/lifecycle";
 import { runLifecycle } from "../../lib/lifecycle/checking/check.ts";
 import { type LogEvent, openUsage, type UsageOptions } from "../../lib/usage/mod.ts";
+import { PhaseLog } from "../../lib/log/phases.ts";
 import { nodeRuntime } from "../../lib/database/sqlite/node_runtime.ts";
 import { openLedger } from "../../lib/usage/record/open_ledger.ts";
 import { runUsage } from "../../lib/usage/lifecycle_usage.ts";
@@ -62,6 +63,21 @@ test("openUsage() records a call under the brownout that refused it, by the rout
       ["brownout", "2027-05-03T09:00:00Z", "5xx"],
       ["deprecated", "", "2xx"],
     ]);
+  }));
+
+test("openUsage() logs changes of phase, and those until the end", () =>
+  inFolder(async (folder) => {
+    let ahead = 0;
+    const { now: realNow } = Date;
+    using _now = stub(Date, "now", () => realNow() + ahead);
+    using start = stub(PhaseLog.prototype, "start", () => {});
+    const policy = definePolicy({ deprecatedAt: new Date(realNow() + 86_400_000) });
+    const { usage, events } = await opened(folder, { routes: { "/v1": policy } });
+    assertSpyCalls(start, 1);
+    ahead = 2 * 86_400_000;
+    await usage.close();
+    const changes = events.filter(({ event }) => event === "phase");
+    assertEquals(changes, [{ event: "phase", route: "/v1", phase: "deprecated" }]);
   }));
 
 test("openUsage() counts a call even if the route's clock fails", () =>
