@@ -3,8 +3,8 @@
 import type { Engine } from "../../lib/storage/engines/engine.ts";
 import { FolderContent } from "../../lib/storage/content/folder/content.ts";
 import { openEngine } from "../../lib/storage/engines/sqlite.ts";
-import type { OpenStorage } from "../../lib/storage/engines/open_storage.ts";
-import { type MediaSubject, storageOn, subjectOn } from "./media_subject.ts";
+import { type OpenStorage, storageOn } from "../../lib/storage/engines/open_storage.ts";
+import { type MediaSubject, subjectOn } from "./media_subject.ts";
 
 /** Opens the storage that a server keeps in a folder. */
 export async function openIn(

@@ -2,9 +2,7 @@
 
 import type { Ledger } from "../../lib/usage/record/ledger.ts";
 import type { OpenStorage } from "../../lib/storage/engines/open_storage.ts";
-import type { ContentStore } from "../../lib/storage/content/content_store.ts";
-import type { Engine } from "../../lib/storage/engines/engine.ts";
-import { MediaStorage } from "../../lib/storage/media/media_storage.ts";
+import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { hashOf } from "../../lib/storage/content/hash.ts";
 import type { PublishedItem } from "../../lib/storage/item.ts";
 import { sourceOf } from "./body.ts";
@@ -16,21 +14,6 @@ export interface MediaSubject extends Subject {
   readonly ledger: Ledger;
   /** Returns the digests of stored content. */
   digests(): Promise<string[]>;
-}
-
-/** Puts a content store beside an engine. */
-export function storageOn(
-  { catalogue, ledger, close }: Engine,
-  content: ContentStore,
-): OpenStorage {
-  return {
-    media: new MediaStorage(catalogue, content),
-    ledger,
-    async close() {
-      await close();
-      await content.close();
-    },
-  };
 }
 
 /** Publishes content. */

@@ -3,7 +3,8 @@
 import type { Engine } from "../../lib/storage/engines/engine.ts";
 import { openEngine } from "../../lib/storage/engines/sqlite.ts";
 import { MemoryContent } from "./memory_content.ts";
-import { type MediaSubject, storageOn, subjectOn } from "./media_subject.ts";
+import { type MediaSubject, subjectOn } from "./media_subject.ts";
+import { storageOn } from "../../lib/storage/engines/open_storage.ts";
 
 /** Opens an empty database in memory. */
 export async function openMemoryEngine(): Promise<Engine & AsyncDisposable> {

@@ -9,6 +9,7 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { ContentPlace } from "../content/content_place.ts";
 import type { ContentStore } from "../content/content_store.ts";
 import { MediaStorage } from "../media/media_storage.ts";
+import type { Engine } from "./engine.ts";
 
 interface StoragePlaces {
   readonly engine: "sqlite" | "postgres";
@@ -35,8 +36,15 @@ export async function openStorage(
   const { openEngine } = engine === "postgres"
     ? await import("./postgres.ts")
     : await import("./sqlite.ts");
-  const { catalogue, ledger, close } = await openEngine(databaseUrl, options);
-  const content = await contentIn(place, catalogue, options);
+  const opened = await openEngine(databaseUrl, options);
+  return storageOn(opened, await contentIn(place, opened.catalogue, options));
+}
+
+/** Puts a content store beside an engine. */
+export function storageOn(
+  { catalogue, ledger, close }: Engine,
+  content: ContentStore,
+): OpenStorage {
   return {
     media: new MediaStorage(catalogue, content),
     ledger,

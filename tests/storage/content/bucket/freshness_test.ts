@@ -9,7 +9,6 @@ import { BucketContent } from "../../../../lib/storage/content/bucket/content.ts
 import { CachedStorage } from "../../../../lib/storage/cache.ts";
 import { PERIOD_MS } from "../../../../lib/storage/generations.ts";
 import type { MediaStorage } from "../../../../lib/storage/media/media_storage.ts";
-import { storageOn } from "../../../support/media_subject.ts";
 import { openEngine } from "../../../../lib/storage/engines/sqlite.ts";
 import { newToken } from "../../../../lib/storage/token.ts";
 import { CONFIG } from "../../../server/request_table.ts";
@@ -22,6 +21,7 @@ import { randomFrom } from "../../../support/random.ts";
 import { S3_STORE, S3Store } from "../../../support/s3_store.ts";
 import { refusal, response, ScriptedStore } from "../../../support/scripted_store.ts";
 import { newMetadata } from "../../storage_suite.ts";
+import { storageOn } from "../../../../lib/storage/engines/open_storage.ts";
 
 const START = Date.parse("2027-01-01");
 const MINUTE = 60_000;
