@@ -198,7 +198,8 @@ test("the package is small, and the library in it needs nothing else", async () 
     const isLibrary = /^(?:lifecycle|http)\//.test(name);
     const isAllowed = (from: string) =>
       isLibrary
-        ? from.startsWith(".") && /^(?:lifecycle|http)\//.test(join(dirname(name), from)) ||
+        ? from.startsWith(".") &&
+            /^(?:lifecycle|http)\/[\w/]+\.js$/.test(join(dirname(name), from)) ||
           name === "lifecycle/checking/check.js" && from === "node:util"
         : /^(?:\.\.?\/.*\.js|node:.*|commander|pg)$/.test(from);
     assert(!/\b(?:audio|video|catalogue|Kind|Token)\b/.test(code), `${name} speaks of media`);
