@@ -4,9 +4,10 @@ import type { ProblemType } from "../http/problem.ts";
 import { type Notice, noticesOf } from "../lifecycle/notice.ts";
 import { code, escape } from "../pages/html.ts";
 import { htmlPage } from "../pages/html_page.ts";
-import { changes, contactLink, dates, pathList, state } from "../pages/notice_parts.ts";
+import { changes, contactLink, dates, pathList } from "../pages/notice_parts.ts";
 import { listOf } from "../pages/plain_text.ts";
 import { NOTICE_STYLE } from "../pages/style.ts";
+import { state } from "./notice_state.ts";
 
 /** Adds the local time to every date, unless the reader's time zone is UTC. */
 const PAGE_SCRIPT = `
@@ -64,7 +65,7 @@ export function noticePage(
     `<link rel="icon" href="${ICON}">`,
     `<h1>${headline(notice)}</h1>
 ${isOver ? "" : retirement(notice, now)}
-${paths(items)}
+${whereItemsAre(items)}
 ${contactLink(contact)}
 ${errors(types, notice)}
 <script>${PAGE_SCRIPT}</script>`,
@@ -86,7 +87,7 @@ function headline(notice: Notice): string {
 }
 
 /** Says where items are, for clients that use a path which is no longer listed, too. */
-function paths(items: NoticePageOptions["items"]): string {
+function whereItemsAre(items: NoticePageOptions["items"]): string {
   const rows = items.map(({ path, serves }) => `<li>${code(path)}: ${escape(serves)}</li>`);
   return `<section>
 <h2>Where items are</h2>

@@ -1,4 +1,4 @@
-/** The parts of a notice: its state, its dates, what to change, and whom to ask. */
+/** The parts of a notice that several pages have: its dates, what to change, and whom to ask. */
 
 import { type EndpointNotice, type Notice, noticesOf } from "../lifecycle/notice.ts";
 import { code, escape, time } from "./html.ts";
@@ -9,10 +9,14 @@ export function pathList(notices: readonly Notice[]): string {
   return listOf(notices.flatMap(({ endpoints }) => endpoints.map(({ path }) => code(path))));
 }
 
-/** Renders a part for each endpoint. Equal parts are rendered once, with their paths if others differ. */
-function sayOnce(
+/**
+ * Renders a part for each endpoint. Equal parts are rendered once.
+ *
+ * @param render Is given a prefix: the paths that the part is about if others differ, else nothing.
+ */
+export function sayOnce(
   notice: Notice,
-  render: (notice: EndpointNotice, paths: string) => string,
+  render: (notice: EndpointNotice, prefix: string) => string,
 ): string {
   // Reports run on Node 20, which has no Map.groupBy().
   const groups = new Map<string, [EndpointNotice, ...EndpointNotice[]]>();
@@ -24,65 +28,6 @@ function sayOnce(
   return [...groups].map(([part, group]) =>
     groups.size === 1 ? part : render(group[0], `${pathList(group)}: `)
   ).join("\n");
-}
-
-/** Renders the current state. */
-export function state(notice: Notice): string {
-  return `<section aria-label="Current state">\n${sayOnce(notice, banner)}\n</section>`;
-}
-
-function banner(notice: EndpointNotice, paths: string): string {
-  return `<p class="banner ${notice.phase}">${paths}${describePhase(notice)}</p>`;
-}
-
-/** Renders the phase, and what it means for requests. */
-function describePhase(notice: EndpointNotice): string {
-  switch (notice.phase) {
-    case "announced": {
-      const start = time(notice.deprecatedAt);
-      return `<strong>Announced.</strong> Everything works as usual. The deprecation starts ${start}.`;
-    }
-    case "deprecated":
-      return `<strong>Deprecated, and still working.</strong> ${whileDeprecated(notice)}`;
-    case "brownout":
-      return `<strong>Brownout: temporarily disabled.</strong> ${inBrownout(notice)}`;
-    case "removed":
-      return `<strong>Removed.</strong> ${onceRemoved(notice)}`;
-  }
-}
-
-/** Says until when everything works. */
-function whileDeprecated({ phaseEndsAt, sunsetAt }: EndpointNotice): string {
-  if (phaseEndsAt === null) {
-    return "No date is set for the removal yet. Move now, while there is no rush.";
-  }
-  const until = time(phaseEndsAt);
-  if (phaseEndsAt === sunsetAt) return `Everything works until the removal, ${until}.`;
-  const removal = sunsetAt === null ? "" : ` The removal is on ${time(sunsetAt)}.`;
-  return `Everything works until the next brownout, ${until}.${removal}`;
-}
-
-/** Says what requests get, and when they work again. */
-function inBrownout(
-  { phaseEndsAt, brownouts, brownoutStatus, sunsetAt }: EndpointNotice,
-): string {
-  // Only policies with a sunset have brownouts, and a brownout ends: neither is null.
-  const [end, removal] = [phaseEndsAt ?? "", sunsetAt ?? ""];
-  const next = brownouts.find(({ start }) => start >= end);
-  const change = next === undefined
-    ? `removal on ${time(removal)}`
-    : `next brownout on ${time(next.start)}`;
-  return `Requests get ${brownoutStatus} until ${
-    time(end)
-  }. Afterwards, requests work again until ` +
-    `the ${change}.`;
-}
-
-/** Says what requests get from now on. */
-function onceRemoved({ afterSunset }: EndpointNotice): string {
-  return afterSunset === "redirect"
-    ? "Requests with a valid token are redirected to the replacement with 308, others get 410."
-    : "Requests get 410.";
 }
 
 /** Renders the changes to a request; empty if no endpoint has a successor. */
@@ -113,17 +58,17 @@ export function dates(notice: Notice, options: DatesOptions): string {
 ${sayOnce(notice, deprecation)}
 ${sayOnce(notice, removal)}
 </dl>
-${sayOnce(notice, (each, paths) => calendar(each, paths, options))}
-${sayOnce(notice, (each, paths) => effects(each, paths, options))}`;
+${sayOnce(notice, (each, prefix) => calendar(each, prefix, options))}
+${sayOnce(notice, (each, prefix) => effects(each, prefix, options))}`;
 }
 
-function deprecation({ deprecatedAt }: EndpointNotice, paths: string): string {
-  return `<div><dt>${paths}Deprecated from</dt>
+function deprecation({ deprecatedAt }: EndpointNotice, prefix: string): string {
+  return `<div><dt>${prefix}Deprecated from</dt>
 <dd>${time(deprecatedAt)}</dd></div>`;
 }
 
-function removal({ sunsetAt }: EndpointNotice, paths: string): string {
-  return `<div><dt>${paths}Removal</dt>
+function removal({ sunsetAt }: EndpointNotice, prefix: string): string {
+  return `<div><dt>${prefix}Removal</dt>
 <dd>${sunsetAt === null ? "No date set yet" : time(sunsetAt)}</dd></div>`;
 }
 
@@ -139,18 +84,18 @@ function brownoutsLeft(
   return notice.brownouts.filter(({ end }) => options.now < Date.parse(end));
 }
 
-function calendar(notice: EndpointNotice, paths: string, options: DatesOptions): string {
+function calendar(notice: EndpointNotice, prefix: string, options: DatesOptions): string {
   const rows = brownoutsLeft(notice, options).map(({ start, end }) =>
-    `<li>${paths}Brownout from ${time(start)} to ${time(end)}</li>`
+    `<li>${prefix}Brownout from ${time(start)} to ${time(end)}</li>`
   );
   return rows.length === 0 ? "" : `<ul>\n${rows.join("\n")}\n</ul>`;
 }
 
 /** Says what the path answers in the brownouts that are listed, and after the removal. */
-function effects(notice: EndpointNotice, paths: string, options: DatesOptions): string {
+function effects(notice: EndpointNotice, prefix: string, options: DatesOptions): string {
   const { brownoutStatus, afterSunset } = notice;
   if (isGone(notice, options)) {
-    return `<p>${paths}The path is gone: it answers ${code("404")}, like any unknown path.</p>`;
+    return `<p>${prefix}The path is gone: it answers ${code("404")}, like any unknown path.</p>`;
   }
   const brownouts = brownoutsLeft(notice, options).length === 0
     ? ""
@@ -161,7 +106,7 @@ function effects(notice: EndpointNotice, paths: string, options: DatesOptions): 
     ? ["308", "which redirects to the item's new path at the cost of an extra request"]
     : ["410", "and clients that still use it fail"];
   const when = notice.phase === "removed" ? "The" : "Once removed, the";
-  return `<p>${paths}${brownouts}${when} path answers ${code(answer)}, ${effect}.
+  return `<p>${prefix}${brownouts}${when} path answers ${code(answer)}, ${effect}.
 Eventually it will answer ${code("404")}, like any unknown path.</p>`;
 }
 
