@@ -1,9 +1,4 @@
-/** Paths, dates and lists as pages write them: plain text, which is not escaped yet. */
-
-/** Formats the path of a route for people, e.g. "/songs/{id}" for `/songs/:id`. */
-export function pathText(route: string): string {
-  return route.replaceAll(/\/:(\w+)/g, "/{$1}");
-}
+/** Dates and lists as pages write them: plain text, which is not escaped yet. */
 
 /** Formats a day or an instant for people, e.g. "22 Nov 2026" or "22 Nov 2026, 10:00 UTC". */
 export function dateText(instant: string): string {

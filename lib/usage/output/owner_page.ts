@@ -3,11 +3,11 @@
 import { code, escape } from "../../pages/html.ts";
 import { noticeAt } from "../../lifecycle/notice.ts";
 import { changes, contactLink, dates } from "../../pages/notice_parts.ts";
-import { listOf, pathText } from "../../pages/plain_text.ts";
+import { listOf } from "../../pages/plain_text.ts";
 import { formatInstant } from "../../http/timestamp.ts";
 import { PICTURE_STYLE } from "./page_style.ts";
 import { picture } from "./picture.ts";
-import { list, prose } from "./prose.ts";
+import { list, pathText, prose } from "./prose.ts";
 import { reportPage } from "./report_page.ts";
 import type { Session } from "../record/records.ts";
 import { judgedRoutes } from "../verdict/announcements.ts";

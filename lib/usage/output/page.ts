@@ -1,7 +1,6 @@
 /** The retirement report for the operator, as a self-contained page. */
 
 import { escape } from "../../pages/html.ts";
-import { pathText } from "../../pages/plain_text.ts";
 import type { RouteUsage, UsageReport } from "../verdict/report.ts";
 import type { ClientUsage } from "../verdict/sums.ts";
 import { basisLines } from "./basis_sentences.ts";
@@ -19,7 +18,7 @@ import { columnsOf } from "./client_sentences.ts";
 import { doubtLines } from "./doubt_sentences.ts";
 import { PAGE_STYLE } from "./page_style.ts";
 import { picture } from "./picture.ts";
-import { details, list, prose } from "./prose.ts";
+import { details, list, pathText, prose } from "./prose.ts";
 import { reportPage } from "./report_page.ts";
 import { routeLines, verdictText } from "./verdict_sentences.ts";
 import { MAX_LISTED, plural } from "./wording.ts";

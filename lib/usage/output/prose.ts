@@ -1,7 +1,6 @@
-/** The sentences of a report as HTML: by themselves, in a list, or folded away. */
+/** The paths and sentences of a report as its pages show them: alone, in a list, or folded away. */
 
 import { escape, time } from "../../pages/html.ts";
-import { pathText } from "../../pages/plain_text.ts";
 
 /** Matches a date of ISO 8601 in a sentence, but not within a name. */
 export const DATE = /(?<![\w.-])\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?(?!\.?[\w-])/g;
@@ -14,6 +13,11 @@ export function prose(text: string): string {
       ? `<code>${pathText(part)}</code>`
       : pathText(part).replaceAll(DATE, (date) => time(date))
   ).join("");
+}
+
+/** Formats the path of a route for people, e.g. "/songs/{id}" for `/songs/:id`. */
+export function pathText(route: string): string {
+  return route.replaceAll(/\/:(\w+)/g, "/{$1}");
 }
 
 export function list(lines: readonly string[]): string {
