@@ -12,7 +12,7 @@ import { reportPage } from "./report_page.ts";
 import type { Session } from "../record/records.ts";
 import { judgedRoutes } from "../verdict/announcements.ts";
 import type { UsageReport } from "../verdict/report.ts";
-import type { ClientUsage } from "../verdict/sums.ts";
+import { callsIn, type ClientUsage } from "../verdict/sums.ts";
 import { RULES, sinceText } from "./call_sentences.ts";
 import { plural } from "./wording.ts";
 
@@ -114,7 +114,7 @@ function announcementText(
 
 function renderReleases({ client, calls, releases }: ClientUsage, { from }: UsageReport): string {
   if (releases.length === 0) return "";
-  const unnamed = calls - releases.reduce((sum, { calls }) => sum + calls, 0);
+  const unnamed = calls - callsIn(releases);
   const [title, one] = client.startsWith("app ") ? ["By release", "release"] : ["By app", "app"];
   const have = unnamed === 1 ? "has" : "have";
   const limit = unnamed > 0 ? `; ${plural(unnamed, "call")} ${have} no ${one} on record` : "";
