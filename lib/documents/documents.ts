@@ -46,24 +46,28 @@ export async function representDocument(
     }];
   });
   const notice = noticeAt(common, endpoints, { now, contact });
-  const items = routes.flatMap((route) => {
-    if (typeof route.serves === "string" || route.successor !== undefined) return [];
-    const path = withToken(pathOf(route), "{token}");
-    return [{ path, serves: `published ${route.serves.join(" or ")}` }];
-  });
   const validatorFields: Field[] = [["Vary", "Accept"]];
   if (prefersJson(headers)) {
     const text = JSON.stringify(notice, null, 2) + "\n";
     return await representText("application/json", text, { validatorFields });
   }
   const { html, contentSecurityPolicy } = noticePage(notice, {
-    items,
+    items: itemsOn(routes),
     types: PROBLEM_TYPES,
     now,
   });
   return await representText("text/html; charset=utf-8", html, {
     validatorFields,
     contentFields: [["Content-Language", "en"], ["Content-Security-Policy", contentSecurityPolicy]],
+  });
+}
+
+/** Returns the paths at which items stay, and what each serves. */
+function itemsOn(routes: readonly Route[]): { path: string; serves: string }[] {
+  return routes.flatMap((route) => {
+    if (typeof route.serves === "string" || route.successor !== undefined) return [];
+    const path = withToken(pathOf(route), "{token}");
+    return [{ path, serves: `published ${route.serves.join(" or ")}` }];
   });
 }
 

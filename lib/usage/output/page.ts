@@ -76,18 +76,22 @@ function clientTable(clients: readonly ClientUsage[], columns = columnsOf(client
 <tbody>${rows.join("\n")}</tbody></table>`;
 }
 
-/** The titles of the columns for the clients of one route. */
-const OF_ROUTE = ["Client", "Calls", "First call", "Last recorded on"];
-
 function routeSection(usage: RouteUsage, report: UsageReport): string {
   const { policies, routes } = report;
   const { route, calls, clients } = usage;
-  const columns = columnsOf(clients).filter(([title]) => OF_ROUTE.includes(title));
-  const callers = details(plural(clients.length, "client"), clientTable(clients, columns));
   return `<section>
 <h2><code>${escape(pathText(route))}</code></h2>
 <p>${requestsText(usage)}. ${prose(sunsetText(policies[route]))}</p>
 ${calls === 0 ? "" : picture(usage, policies[route], hasManyRoutes(report))}
-${routes.length === 1 || clients.length === 0 ? "" : callers}
+${routes.length === 1 || clients.length === 0 ? "" : routeClients(clients)}
 </section>`;
+}
+
+/** The titles of the columns for the clients of one route. */
+const OF_ROUTE = ["Client", "Calls", "First call", "Last recorded on"];
+
+/** Renders the clients of one route, folded away. */
+function routeClients(clients: readonly ClientUsage[]): string {
+  const columns = columnsOf(clients).filter(([title]) => OF_ROUTE.includes(title));
+  return details(plural(clients.length, "client"), clientTable(clients, columns));
 }
