@@ -6,7 +6,7 @@ import { code, escape } from "../pages/html.ts";
 import { htmlPage } from "../pages/html_page.ts";
 import { changes, contactLink, dates, pathList } from "../pages/notice_parts.ts";
 import { listOf } from "../pages/plain_text.ts";
-import { NOTICE_STYLE } from "../pages/style.ts";
+import { PAGE_STYLE } from "../pages/style.ts";
 import { state } from "./notice_state.ts";
 
 /** Adds the local time to every date, unless the reader's time zone is UTC. */
@@ -35,7 +35,7 @@ const ICON = `data:image/svg+xml,${
 /** Allows the page's own style and script by digest (CSP Level 3 §2.3.1), and its icon. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
-  `style-src '${await hashOf(NOTICE_STYLE)}'`,
+  `style-src '${await hashOf(PAGE_STYLE)}'`,
   `script-src '${await hashOf(PAGE_SCRIPT)}'`,
   "img-src data:",
   "base-uri 'none'",

@@ -1,9 +1,9 @@
 /** The document around the content of every page. */
 
 import { escape } from "./html.ts";
-import { NOTICE_STYLE } from "./style.ts";
+import { PAGE_STYLE } from "./style.ts";
 
-/** Renders a page with the style of the notice. */
+/** Renders a page, with the style that all have. */
 export function htmlPage(title: string, head: string, main: string): string {
   return `<!DOCTYPE html>
 <html lang="en">
@@ -12,7 +12,7 @@ export function htmlPage(title: string, head: string, main: string): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${escape(title)}</title>
-<style>${NOTICE_STYLE}</style>
+<style>${PAGE_STYLE}</style>
 ${head}
 </head>
 <body>

@@ -1,7 +1,7 @@
-/** The style sheet of the notice and of the usage reports. */
+/** The style sheet of every page. */
 
 /** Text has a contrast of at least 4.5 in both colour schemes. */
-export const NOTICE_STYLE = `
+export const PAGE_STYLE = `
 :root { color-scheme: light dark; --back: #fff; --text: #1b1f24; --soft: #57606b; --line: #d8dce2;
   --panel: #f5f6f8; --link: #1a5fc8;
   --announced: #2d6fd0; --announced-back: #eef4fd; --deprecated: #b26a00; --deprecated-back: #fdf5e8;

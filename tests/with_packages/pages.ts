@@ -5,8 +5,8 @@ import { unescape } from "@std/html/entities";
 import { PHASES, type Policy } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { PROBLEM_TYPES } from "../../lib/server/problems.ts";
+import { usagePage } from "../../lib/usage/output/operator_page.ts";
 import { ownerPage } from "../../lib/usage/output/owner_page.ts";
-import { usagePage } from "../../lib/usage/output/page.ts";
 import type { Session } from "../../lib/usage/record/records.ts";
 import {
   BROWSER,

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { usageJson } from "../../../lib/usage/output/json.ts";
-import { usagePage } from "../../../lib/usage/output/page.ts";
+import { usagePage } from "../../../lib/usage/output/operator_page.ts";
 import type { Session, UsageRow } from "../../../lib/usage/record/records.ts";
 import type { UsageReportOptions } from "../../../lib/usage/verdict/report.ts";
 import { callsIn, type ClientUsage } from "../../../lib/usage/verdict/sums.ts";

@@ -16,10 +16,9 @@ import {
 } from "./call_sentences.ts";
 import { columnsOf } from "./client_sentences.ts";
 import { doubtLines } from "./doubt_sentences.ts";
-import { PAGE_STYLE } from "./page_style.ts";
 import { picture } from "./picture.ts";
 import { details, list, pathText, prose } from "./prose.ts";
-import { reportPage } from "./report_page.ts";
+import { OPERATOR_PAGE_STYLE, reportPage } from "./report_page.ts";
 import { routeLines, verdictText } from "./verdict_sentences.ts";
 import { MAX_LISTED, plural } from "./wording.ts";
 
@@ -30,7 +29,7 @@ export function usagePage(report: UsageReport): string {
   const { routes, verdict: { state } } = report;
   return reportPage(
     titleText(report),
-    PAGE_STYLE,
+    OPERATOR_PAGE_STYLE,
     `<p>${prose(`${periodText(report)}. ${madeText(report)}`)}</p>
 <section class="banner ${COLOURS[state]}" aria-label="Verdict">
 <p><strong>${prose(verdictText(report))}</strong></p>
