@@ -46,7 +46,7 @@ export async function ignoredClients(
 /** The kinds of names that clients have, as they begin. */
 const KINDS = ["app", "id", "site"] as const;
 
-/** Returns the client on record whose name lacks only its kind, if there is one. */
+/** Returns the client on record that is meant by a name without its kind, if there is one. */
 async function meantBy(
   name: string,
   ledger: Pick<Ledger, "hasClient">,

@@ -1,4 +1,4 @@
-/** The outcomes of what the operator does to the record, as text and as JSON. */
+/** What the operator declared of the record, and what that changed, as text and as JSON. */
 
 import { formatInstant } from "../../http/timestamp.ts";
 import type { Session } from "../record/records.ts";
