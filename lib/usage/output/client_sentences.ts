@@ -2,6 +2,7 @@
 
 import { formatInstant } from "../../http/timestamp.ts";
 import { PHASES } from "../../lifecycle/policy.ts";
+import { kindOf } from "../record/client_names.ts";
 import type { ClientUsage } from "../verdict/sums.ts";
 import { count, MAX_IN_DETAIL, MAX_LISTED, plural } from "./wording.ts";
 
@@ -22,7 +23,7 @@ export function phasesText({ phases, brownouts }: ClientUsage): string {
  * client. A single release of an app is left out.
  */
 function releasesText({ client, releases }: ClientUsage): string {
-  if (client.startsWith("app ") && releases.length < 2) return "";
+  if (kindOf(client) === "app" && releases.length < 2) return "";
   const listed = releases.slice(0, MAX_LISTED).map(({ release, calls }, at) =>
     `${release} (${at === 0 ? plural(calls, "call") : count(calls)})`
   );

@@ -8,6 +8,7 @@ import { formatInstant } from "../../http/timestamp.ts";
 import { picture } from "./picture.ts";
 import { list, pathText, prose } from "./prose.ts";
 import { PICTURE_STYLE, reportPage } from "./report_page.ts";
+import { bareNameOf, kindOf } from "../record/client_names.ts";
 import type { Session } from "../record/records.ts";
 import { judgedRoutes } from "../verdict/announcements.ts";
 import type { UsageReport } from "../verdict/report.ts";
@@ -39,7 +40,7 @@ export function ownerPage(report: UsageReport, options: OwnerPageOptions): strin
     const replaced = successor === undefined ? {} : { successor: pathText(successor) };
     return [{ path: pathText(route), ...replaced, methods: [], policy }];
   });
-  const name = client.replace(/^(?:app|id|site) /, "");
+  const name = bareNameOf(client);
   const host = publicUrl === undefined ? "" : ` of ${new URL(publicUrl).host}`;
   const origin = `<p>${prose(`Made at ${formatInstant(now)} by the operator${host}.`)}</p>`;
   const [first] = endpoints;
@@ -114,7 +115,7 @@ function announcementText(
 function renderReleases({ client, calls, releases }: ClientUsage, { from }: UsageReport): string {
   if (releases.length === 0) return "";
   const unnamed = calls - callsIn(releases);
-  const [title, one] = client.startsWith("app ") ? ["By release", "release"] : ["By app", "app"];
+  const [title, one] = kindOf(client) === "app" ? ["By release", "release"] : ["By app", "app"];
   const have = unnamed === 1 ? "has" : "have";
   const limit = unnamed > 0 ? `; ${plural(unnamed, "call")} ${have} no ${one} on record` : "";
   const lines = releases.map(({ release, calls, last }) =>

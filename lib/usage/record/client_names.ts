@@ -12,6 +12,27 @@ import {
 } from "../../http/user_agent.ts";
 import { CHECK_CLIENT, isCheck } from "../../lifecycle/breaking.ts";
 
+/** The kinds of clients. The name of a client begins with its kind, e.g. `app curl`. */
+export const CLIENT_KINDS = ["app", "id", "site"] as const;
+
+export type ClientKind = typeof CLIENT_KINDS[number];
+
+/** Returns the name of a client that has a kind. */
+export function clientName(kind: ClientKind, bareName: string): string {
+  return `${kind} ${bareName}`;
+}
+
+/** Returns the kind of a client; `undefined` if it has none, e.g. `(other)`. */
+export function kindOf(client: string): ClientKind | undefined {
+  return CLIENT_KINDS.find((kind) => client.startsWith(clientName(kind, "")));
+}
+
+/** Returns the name of a client without its kind. */
+export function bareNameOf(client: string): string {
+  const kind = kindOf(client);
+  return kind === undefined ? client : client.slice(clientName(kind, "").length);
+}
+
 /** New names that one server admits per UTC day: 182,500 a year if it is never restarted. */
 export const MAX_NEW_NAMES_A_DAY = 500;
 
@@ -64,7 +85,7 @@ export function callerOf(fields: Headers, id: string | undefined): Product {
   const userAgent = fields.get("user-agent");
   if (isCheck(userAgent)) return { name: CHECKS };
   if (id !== undefined) {
-    return ID.test(id) ? { name: `id ${id}`, release: appIn(userAgent) } : OTHER_CLIENT;
+    return ID.test(id) ? { name: clientName("id", id), release: appIn(userAgent) } : OTHER_CLIENT;
   }
   if (userAgent?.startsWith("Mozilla/")) { // a browser
     const site = siteOf(fields.get("origin")) ?? siteOf(fields.get("referer"));
@@ -86,14 +107,14 @@ const apps = new WeakMap<Product, Product>();
 
 function appOf(product: Product): Product {
   if (product.name === NO_USER_AGENT || product.name === OTHER) return product;
-  const app = apps.get(product) ?? { ...product, name: `app ${product.name}` };
+  const app = apps.get(product) ?? { ...product, name: clientName("app", product.name) };
   apps.set(product, app);
   return app;
 }
 
 function siteOf(url: string | null): string | undefined {
   const site = SITE.exec(url ?? "")?.[1]?.toLowerCase();
-  return site === undefined ? undefined : IDENTIFYING.test(site) ? OTHER : `site ${site}`;
+  return site === undefined ? undefined : IDENTIFYING.test(site) ? OTHER : clientName("site", site);
 }
 
 /**

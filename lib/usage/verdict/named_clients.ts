@@ -1,6 +1,7 @@
 /** The clients that the operator names, as they are on record. */
 
 import { RefusedError } from "../../errors/refused_error.ts";
+import { CLIENT_KINDS, clientName } from "../record/client_names.ts";
 import type { Ledger } from "../record/ledger.ts";
 import { callsIn, type ClientUsage } from "./sums.ts";
 
@@ -43,16 +44,14 @@ export async function ignoredClients(
   }));
 }
 
-/** The kinds of names that clients have, as they begin. */
-const KINDS = ["app", "id", "site"] as const;
-
 /** Returns the client on record that is meant by a name without its kind, if there is one. */
 async function meantBy(
   name: string,
   ledger: Pick<Ledger, "hasClient">,
 ): Promise<string | undefined> {
-  for (const kind of KINDS) {
-    if (await ledger.hasClient(`${kind} ${name}`)) return `${kind} ${name}`;
+  for (const kind of CLIENT_KINDS) {
+    const client = clientName(kind, name);
+    if (await ledger.hasClient(client)) return client;
   }
   return undefined;
 }
