@@ -1,7 +1,8 @@
 /** What sessions announce for routes, and which of them counts where they differ. */
 
 import type { Policy, RoutePolicies } from "../../lifecycle/policy.ts";
-import { MINUTE_MS, type Session } from "../record/records.ts";
+import type { Session } from "../record/records.ts";
+import { isOpen, isRunning } from "./session_state.ts";
 
 /** Returns the policy of each route from the session that began last, preferring running servers. */
 export function announcedPolicies(sessions: readonly Session[]): RoutePolicies {
@@ -19,14 +20,13 @@ export function latestSession(sessions: readonly Session[]): Session | undefined
 /** Lists the sessions of running servers after all others. */
 function runningLast(sessions: readonly Session[]): Session[] {
   const latest = Math.max(...sessions.map(({ reported }) => reported));
-  const isRunning = ({ ended, reported }: Session) =>
-    ended === undefined && latest - reported < MINUTE_MS;
-  return [...sessions.filter((session) => !isRunning(session)), ...sessions.filter(isRunning)];
+  const others = sessions.filter((session) => !isRunning(session, latest));
+  return [...others, ...sessions.filter((session) => isRunning(session, latest))];
 }
 
 /** Returns the routes of open sessions; if none is open, those of the session that ended last. */
 export function judgedRoutes(sessions: readonly Session[]): string[] {
-  const open = sessions.filter(({ ended }) => ended === undefined);
+  const open = sessions.filter((session) => isOpen(session));
   const last = sessions.toSorted((a, b) => a.reported - b.reported).slice(-1);
   return Object.keys(announcedPolicies(open.length > 0 ? open : last));
 }
@@ -48,7 +48,7 @@ export interface OtherDates {
 export function otherDates(sessions: readonly Session[]): OtherDates[] {
   const policies = announcedPolicies(sessions);
   const cases = new Map<string, { route: string; dates: Omit<OtherDates, "routes"> }>();
-  for (const session of sessions.filter(({ ended }) => ended === undefined)) {
+  for (const session of sessions.filter((session) => isOpen(session))) {
     const { id, process } = session;
     for (const [route, policy] of Object.entries(session.policies)) {
       const announced = datesOf(policies[route] ?? policy);

@@ -5,7 +5,7 @@ import { formatInstant } from "../../http/timestamp.ts";
 import type { Ledger } from "../record/ledger.ts";
 import { MINUTE_MS, type Session } from "../record/records.ts";
 import { sessionText } from "../record/session_name.ts";
-import { isSilent } from "./session_state.ts";
+import { isOpen, isSilent } from "./session_state.ts";
 
 /**
  * Ends silent sessions: all or none.
@@ -31,7 +31,7 @@ export async function declareGone(
         `session "${id}" is not in the ledger; the gate names silent ones`,
       );
     }
-    if (session.ended !== undefined) return session;
+    if (!isOpen(session)) return session;
     const { reported, clock, restarted } = session;
     if (!isSilent(session, time)) {
       throw new RefusedError(

@@ -8,7 +8,7 @@ import {
   type ProcessIdentity,
   type Session,
 } from "../record/records.ts";
-import { endOf, isAwaited } from "./session_state.ts";
+import { endOf, isAwaited, isOpen } from "./session_state.ts";
 
 /** Why calls before an instant may not be on record. */
 export type Doubt =
@@ -78,7 +78,6 @@ export function completeSince(
 export function doubtsOf(evidence: Evidence, routes: readonly string[], words: Words): Doubt[] {
   const { sessions, started, judgedAt, time } = evidence;
   const { trustStops, gone = [] } = words;
-  const isOpen = ({ id, ended }: Session) => ended === undefined && !gone.includes(id);
   const doubts: Doubt[] = [{
     reason: "started",
     until: started ?? judgedAt,
@@ -94,7 +93,7 @@ export function doubtsOf(evidence: Evidence, routes: readonly string[], words: W
   for (const session of sessions) {
     const { id, process, policies, reported, sequence, endedBy } = session;
     const name = { session: id, process };
-    if (isOpen(session) && isAwaited(session, judgedAt)) {
+    if (isOpen(session, gone) && isAwaited(session, judgedAt)) {
       doubts.push({ reason: "silent", ...name, reported, until: judgedAt, isOpen: true });
     }
     const end = endOf(session);
@@ -102,12 +101,12 @@ export function doubtsOf(evidence: Evidence, routes: readonly string[], words: W
     if (isCutOff && routes.some((route) => Object.hasOwn(policies, route))) {
       doubts.push({ reason: "cut off", ...name, reported, endedBy, until: end, isOpen: false });
     }
-    const until = isOpen(session) ? judgedAt : isCutOff ? end : Math.min(reported, judgedAt);
+    const until = isOpen(session, gone) ? judgedAt : isCutOff ? end : Math.min(reported, judgedAt);
     // The ledger's time may stand still for a whole session, but its sequence number advances.
     for (const route of sequence > 0 || isCutOff ? routes : []) {
       if (Object.hasOwn(policies, route) || (uncounted.get(route)?.until ?? 0) > until) continue;
       const reason = "not counted";
-      uncounted.set(route, { reason, ...name, route, until, isOpen: isOpen(session) });
+      uncounted.set(route, { reason, ...name, route, until, isOpen: isOpen(session, gone) });
     }
   }
   doubts.push(...uncounted.values());
@@ -126,9 +125,7 @@ export function stopsIn(
     covered = Math.max(covered, end);
   };
   for (const session of sessions) {
-    const { id, began, ended } = session;
-    const isOpen = ended === undefined && !gone.includes(id);
-    cover(Math.min(began, judgedAt), isOpen ? judgedAt : endOf(session));
+    cover(Math.min(session.began, judgedAt), isOpen(session, gone) ? judgedAt : endOf(session));
   }
   cover(judgedAt, judgedAt);
   return stops;

@@ -1,13 +1,35 @@
-/** The state of a session, by its last report: awaited, silent, or ended. */
+/** The state of a session, by its last report: open, running, awaited, silent, or ended. */
 
 import { type LedgerTime, MINUTE_MS, type Session } from "../record/records.ts";
+
+/**
+ * Returns whether a session has not ended.
+ *
+ * @param gone The ids of sessions that have ended, besides those on record.
+ */
+export function isOpen(
+  { id, ended }: Pick<Session, "id" | "ended">,
+  gone: readonly string[] = [],
+): boolean {
+  return ended === undefined && !gone.includes(id);
+}
+
+/**
+ * Returns whether a session is open, and reported less than a minute before the latest report.
+ *
+ * @param latest The instant of the latest report of any session, in milliseconds since the epoch.
+ */
+export function isRunning(session: Session, latest: number): boolean {
+  return isOpen(session) && latest - session.reported < MINUTE_MS;
+}
 
 /**
  * Returns whether an open session has yet to report the calls before the instant of the verdict.
  * The beginning of a session is no report.
  */
-export function isAwaited({ began, reported, ended }: Session, judgedAt: number): boolean {
-  return ended === undefined && (reported <= judgedAt || reported === began);
+export function isAwaited(session: Session, judgedAt: number): boolean {
+  const { began, reported } = session;
+  return isOpen(session) && (reported <= judgedAt || reported === began);
 }
 
 /** Returns whether a session has been silent so long that its process can be declared gone. */

@@ -3,7 +3,7 @@
 import type { Interval } from "../../lifecycle/instant.ts";
 import type { Session } from "../record/records.ts";
 import { type Doubt, doubtsOf, type Evidence, stopsIn, type Words } from "./doubts.ts";
-import { endOf, isSilent } from "./session_state.ts";
+import { endOf, isOpen, isSilent } from "./session_state.ts";
 
 /** Whether the routes that the verdict names can be removed. */
 export type Verdict =
@@ -86,6 +86,6 @@ export function mayBeServedUnregistered(
 ): boolean {
   return sessions.some((session) =>
     session.mayStartUnregistered === true && Object.hasOwn(session.policies, route) &&
-    (session.ended === undefined || endOf(session) >= from)
+    (isOpen(session) || endOf(session) >= from)
   );
 }
