@@ -2,8 +2,8 @@
 
 import { formatInstant } from "../../http/timestamp.ts";
 import type { Policy } from "../../lifecycle/policy.ts";
-import { DAY_MS } from "../record/day.ts";
-import type { DayUsage, RouteUsage, UsageReport } from "../verdict/report.ts";
+import type { DayNote } from "../verdict/day_notes.ts";
+import type { RouteUsage, UsageReport } from "../verdict/report.ts";
 import { MAX_IN_DETAIL, plural } from "./wording.ts";
 
 export function titleText(report: UsageReport): string {
@@ -50,19 +50,10 @@ export function sunsetText({ sunsetAt }: Partial<Policy> = {}): string {
   return `Sunset: ${sunsetAt === undefined ? "no date set" : formatInstant(sunsetAt)}.`;
 }
 
-/** The note on a day whose count may be too low. */
-export const INCOMPLETE = "incomplete record";
-
-/** Lists what qualifies the calls of a day: brownouts, and an incomplete record. */
-export function notesOf(
-  { day, byPhase, isWhole }: DayUsage,
-  { brownouts = [] }: Partial<Policy> = {},
-): string[] {
-  const start = Date.parse(day);
-  const known = brownouts.filter((each) => each.start < start + DAY_MS && start < each.end)
-    .map((each) => `brownout of ${formatInstant(each.start)}`);
-  const unknown = byPhase.brownout === undefined ? [] : ["brownout"];
-  return [...(known.length > 0 ? known : unknown), ...(isWhole ? [] : [INCOMPLETE])];
+/** Formats a note on a day, e.g. "brownout of 2027-06-10T09:00:00Z". */
+export function noteText(note: DayNote): string {
+  if (note.kind === "incomplete") return "incomplete record";
+  return note.start === undefined ? "brownout" : `brownout of ${formatInstant(note.start)}`;
 }
 
 /** The sentences that explain what is counted. */

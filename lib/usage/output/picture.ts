@@ -3,16 +3,17 @@
 import { escape, time } from "../../pages/html.ts";
 import { dateText } from "../../pages/plain_text.ts";
 import type { Policy } from "../../lifecycle/policy.ts";
+import { type DayNote, notesOf } from "../verdict/day_notes.ts";
 import type { RouteUsage } from "../verdict/report.ts";
-import { INCOMPLETE, notesOf } from "./call_sentences.ts";
+import { noteText } from "./call_sentences.ts";
 import { plural } from "./wording.ts";
 import { DATE, details, list } from "./prose.ts";
 
 /** The position of the axis, in percent from the top. */
 const AXIS_Y = 85;
 
-/** The position of each mark below the axis, by the first word of its note. */
-const MARK_Y: Readonly<Record<string, number>> = { brownout: 89, incomplete: 95 };
+/** The position of each mark below the axis. */
+const MARK_Y: Readonly<Record<DayNote["kind"], number>> = { brownout: 89, incomplete: 95 };
 
 /**
  * Draws a bar for each day, with marks below it for its notes, and lists the same in numbers.
@@ -27,12 +28,12 @@ export function picture(
   const most = Math.max(...days.map(({ calls }) => calls));
   const width = Math.min(.8, days.length / 33); // at most 3 percent of the picture
   const numbers: string[] = [];
-  const kinds = new Set<string>(); // the kinds of marks
+  const kinds = new Set<DayNote["kind"]>(); // the kinds of marks
   const bars = days.map((usage, x) => {
     const { day, calls, byPhase } = usage;
     if (isShort && calls === 0) return "";
     const notes = notesOf(usage, policy);
-    const note = notes.length === 0 ? "" : ` (${notes.join("; ")})`;
+    const note = notes.length === 0 ? "" : ` (${notes.map(noteText).join("; ")})`;
     const text = `${day}: ${plural(calls, "call")}${note}`;
     if (calls > 0 || notes.length > 0) numbers.push(text);
     const left = x + (1 - width) / 2;
@@ -42,18 +43,20 @@ export function picture(
       const height = Math.max(Math.round(calls / most * AXIS_Y), 1);
       return calls === 0 ? "" : rect(kind, AXIS_Y - height, height);
     };
-    const marks = notes.map((note) => note.split(" ")[0] ?? "").map((kind) => {
+    const marks = notes.map(({ kind }) => {
       kinds.add(kind);
-      return rect(kind, MARK_Y[kind] ?? AXIS_Y, 5);
+      return rect(kind, MARK_Y[kind], 5);
     });
     const title = text.replaceAll(DATE, (date) => dateText(date));
     const shapes = [bar("calls", calls), bar("brownout", byPhase.brownout), ...marks];
     return `<g><title>${escape(title)}</title>${shapes.join("")}</g>`;
   });
+  const entry = (kind: DayNote["kind"]) =>
+    kinds.has(kind) ? `<span><i class="${kind}">■</i> ${noteText({ kind })}</span>` : "";
   const legend = [
     `<span><i>■</i> calls; busiest day: ${plural(most, "call")}</span>`,
-    kinds.has("brownout") ? `<span><i class="brownout">■</i> brownout</span>` : "",
-    kinds.has("incomplete") ? `<span><i class="incomplete">■</i> ${INCOMPLETE}</span>` : "",
+    entry("brownout"),
+    entry("incomplete"),
   ];
   return `<figure>
 <svg viewBox="0 0 ${days.length} 100" preserveAspectRatio="none" role="img" aria-label="Calls per day">

@@ -1,12 +1,13 @@
 /** The retirement report as text for a terminal. */
 
+import { notesOf } from "../verdict/day_notes.ts";
 import type { DayUsage, RouteUsage, UsageReport } from "../verdict/report.ts";
 import type { ClientUsage } from "../verdict/sums.ts";
 import { basisLines } from "./basis_sentences.ts";
 import {
   hasManyRoutes,
   madeText,
-  notesOf,
+  noteText,
   periodText,
   requestsText,
   RULES,
@@ -53,7 +54,8 @@ function routeText(usage: RouteUsage, report: UsageReport): string {
   const lines = days.filter((each) => each.calls > 0 || isShown(each)).map((usage) => {
     const { day, calls } = usage;
     const bar = "█".repeat(Math.ceil(calls / most * BAR_LENGTH));
-    const notes = [...(day === today ? ["part of the day"] : []), ...notesOf(usage, policy)];
+    const part = day === today ? ["part of the day"] : [];
+    const notes = [...part, ...notesOf(usage, policy).map(noteText)];
     return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...notes].join("  ");
   });
   const clients = report.routes.length > 1 ? clientLines(usage.clients) : [];
