@@ -30,7 +30,7 @@ export interface Shutdown {
   /** Aborts as soon as the process is stopping. */
   readonly stopping: AbortSignal;
   /** Whether the last flush has begun, after which no call would be recorded. */
-  isCounted: boolean;
+  hasLastFlushBegun: boolean;
 }
 
 /**
@@ -42,18 +42,18 @@ export function closeWhenStopping(
   handle: (request: Request) => Response | Promise<Response>,
   shutdown: Shutdown,
 ): (request: Request) => Response | Promise<Response> {
-  const unlessCounted = (response: Response) => shutdown.isCounted ? NEVER : response;
+  const unlessLate = (response: Response) => shutdown.hasLastFlushBegun ? NEVER : response;
   const answerAndClose = async (request: Request) => {
-    const response = await unlessCounted(await handle(request));
+    const response = await unlessLate(await handle(request));
     const copy = new Response(response.body, response); // others share a prepared response
     copy.headers.set("Connection", "close");
     return copy;
   };
   return (request) => {
-    if (shutdown.isCounted) return NEVER;
+    if (shutdown.hasLastFlushBegun) return NEVER;
     if (shutdown.stopping.aborted) return answerAndClose(request);
     const response = handle(request);
-    return response instanceof Promise ? response.then(unlessCounted) : response;
+    return response instanceof Promise ? response.then(unlessLate) : response;
   };
 }
 

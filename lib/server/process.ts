@@ -48,7 +48,7 @@ export async function runServer(
     stopping.signal.addEventListener("abort", resolve, { once: true })
   );
   try {
-    const shutdown: Shutdown = { stopping: stopping.signal, isCounted: false };
+    const shutdown: Shutdown = { stopping: stopping.signal, hasLastFlushBegun: false };
     const app = await assemble(shutdown);
     const { log, recorder } = app;
     const { requestsMs, closeMs } = app.isOnDeploy ? DEPLOY_TIME_LIMITS : TIME_LIMITS;
@@ -57,7 +57,7 @@ export async function runServer(
     const listener = await listen(app);
     await stopped;
     await fulfilledWithin(requestsMs, Promise.all([listener.shutdown(), recorder.flush()]));
-    shutdown.isCounted = true;
+    shutdown.hasLastFlushBegun = true;
     await fulfilledWithin(closeMs, app.close());
     const lost = recorder.unrecorded();
     log({ event: "stop", session: recorder.session, ...lost > 0 ? { lost } : {} });
