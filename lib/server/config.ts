@@ -5,7 +5,6 @@ import { faultIn, parsePostgresUrl } from "../database/postgres_url.ts";
 import { SQLITE_URL } from "../database/sqlite_url.ts";
 import { WrongUsageError } from "../errors/refused_error.ts";
 import type { ContentPlace } from "../storage/content/content_place.ts";
-import { CLIENT_FIELD } from "../usage/record/client_names.ts";
 import { readPolicyConfig } from "./policy_config.ts";
 import { createReader, type Reader } from "./setting_reader.ts";
 
@@ -52,6 +51,9 @@ const REGION = z.string().regex(/^[\w-]+$/);
 /** Any text that fits in a header field; the store checks the rest. */
 const SECRET = z.string().regex(/^[!-~]+$/);
 
+/** Matches the name of a field that may identify clients: any but those of credentials. */
+const CLIENT_FIELD = /^(?!(?:proxy-)?authorization$|cookie$)[\w!#$%&'*+.^`|~-]+$/i;
+
 const integer = (min: number, max: number) =>
   z.string().regex(/^\d+$/).transform(Number).pipe(z.number().min(min).max(max));
 const PORT = integer(0, 65_535);
@@ -93,7 +95,7 @@ function readServer({ get, read }: Reader) {
     port: read("PORT", "a port number from 0 to 65535", PORT.default(8000)),
     /** Whether other processes may listen on the same port. */
     reusePort: read("REUSE_PORT", '"true" or "false"', SWITCH.default(false)),
-    /** The origin at which clients reach the server, for the documents, if it is known. */
+    /** The origin at which clients reach the server, if it is known: for documents, pages and probes. */
     publicUrl: read("PUBLIC_URL", origin, ORIGIN.optional()),
     /** The URL at which owners of clients reach the operator, if there is one. */
     contact: read("CONTACT", contact, CONTACT.optional()),

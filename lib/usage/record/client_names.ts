@@ -60,9 +60,6 @@ const PROBE_NAME = /^[\da-f]{16}$/;
 /** The name for requests of the library's `lifecycle check`, which count as a probe's, too. */
 const CHECKS = `${PROBE_PREFIX}${CHECK_CLIENT}`;
 
-/** Matches the name of a field that may identify clients: any but those of credentials. */
-export const CLIENT_FIELD = /^(?!(?:proxy-)?authorization$|cookie$)[\w!#$%&'*+.^`|~-]+$/i;
-
 /** Matches an id of the operator's or the application's, e.g. a consumer's that a gateway adds. */
 const ID = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
 
