@@ -14,7 +14,7 @@ import {
   sunsetText,
   titleText,
 } from "./call_sentences.ts";
-import { columnsOf } from "./client_sentences.ts";
+import { columnsOf } from "./client_columns.ts";
 import { doubtLines } from "./doubt_sentences.ts";
 import { picture } from "./picture.ts";
 import { details, list, pathText, prose } from "./prose.ts";
@@ -64,9 +64,9 @@ ${more.length === 0 ? "" : details(plural(more.length, "more client"), clientTab
 }
 
 function clientTable(clients: readonly ClientUsage[], columns = columnsOf(clients)): string {
-  const titles = columns.map(([title]) => `<th scope="col">${title}</th>`);
+  const titles = columns.map(({ title }) => `<th scope="col">${title}</th>`);
   const rows = clients.map((usage) => {
-    const cells = columns.slice(1).map(([title, cellOf]) =>
+    const cells = columns.slice(1).map(({ title, cellOf }) =>
       `<td data-label="${title}">${prose(cellOf(usage))}</td>`
     );
     return `<tr><th scope="row"><span>${escape(usage.client)}</span></th>${cells.join("")}</tr>`;
@@ -86,11 +86,8 @@ ${routes.length === 1 || clients.length === 0 ? "" : routeClients(clients)}
 </section>`;
 }
 
-/** The titles of the columns for the clients of one route. */
-const OF_ROUTE = ["Client", "Calls", "First call", "Last recorded on"];
-
 /** Renders the clients of one route, folded away. */
 function routeClients(clients: readonly ClientUsage[]): string {
-  const columns = columnsOf(clients).filter(([title]) => OF_ROUTE.includes(title));
+  const columns = columnsOf(clients).filter(({ isOfRoute }) => isOfRoute);
   return details(plural(clients.length, "client"), clientTable(clients, columns));
 }

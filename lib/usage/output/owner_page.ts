@@ -6,6 +6,7 @@ import { changes, contactLink, dates } from "../../pages/notice_parts.ts";
 import { listOf } from "../../pages/plain_text.ts";
 import { formatInstant } from "../../http/timestamp.ts";
 import { picture } from "./picture.ts";
+import { brownoutTexts } from "./client_sentences.ts";
 import { list, pathText, prose } from "./prose.ts";
 import { PICTURE_STYLE, reportPage } from "./report_page.ts";
 import { bareNameOf, kindOf } from "../record/client_names.ts";
@@ -83,10 +84,7 @@ ${pictures.join("\n")}`,
 function renderCalls({ calls, last, brownouts }: ClientUsage, report: UsageReport): string {
   const total = `${plural(calls, "call")} since ${report.from}, the last recorded at ` +
     `${formatInstant(last)}. ${RULES[0]} ${sinceText(report)}`;
-  const inBrownouts = brownouts.map(({ start, calls }) =>
-    `${plural(calls, "call")} in the brownout of ${formatInstant(Date.parse(start))}`
-  );
-  return `<p>${prose(total)}</p>\n${list(inBrownouts)}`;
+  return `<p>${prose(total)}</p>\n${list(brownoutTexts(brownouts))}`;
 }
 
 /** Says since when a route's responses have announced its retirement, by the policies on record. */

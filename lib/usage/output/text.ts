@@ -15,7 +15,8 @@ import {
   sunsetText,
   titleText,
 } from "./call_sentences.ts";
-import { clientLines, columnsOf } from "./client_sentences.ts";
+import { columnsOf } from "./client_columns.ts";
+import { clientLines } from "./client_sentences.ts";
 import { doubtLines } from "./doubt_sentences.ts";
 import { routeLines, verdictText } from "./verdict_sentences.ts";
 import { count, MAX_LISTED, plural } from "./wording.ts";
@@ -69,11 +70,11 @@ function routeText(usage: RouteUsage, report: UsageReport): string {
 function clientsText(clients: readonly ClientUsage[]): string {
   if (clients.length === 0) return "No clients called.";
   const shown = clients.slice(0, MAX_LISTED);
-  const columns = columnsOf(shown).filter(([title]) => title !== "Routes").map(
-    ([title, cellOf]) => {
+  const columns = columnsOf(shown).filter(({ isInText }) => isInText).map(
+    ({ title, cellOf, isNumber }) => {
       const cells = [title, ...shown.map(cellOf)];
       const width = Math.max(...cells.map(({ length }) => length));
-      return cells.map((cell) => title === "Calls" ? cell.padStart(width) : cell.padEnd(width));
+      return cells.map((cell) => isNumber ? cell.padStart(width) : cell.padEnd(width));
     },
   );
   const lines = ["", ...shown].map((_, row) =>
