@@ -19,14 +19,16 @@
  *
  * First of all, the version of Deno is checked (lib/server/runtime.ts). At startup, the server reads
  * the settings (lib/server/config.ts), checks that Deno's permissions allow listening and storage,
- * opens storage (lib/storage/), checks that its content belongs to its catalogue, publishes the
- * samples if storage is the default and empty, registers in the ledger of calls (lib/usage/), and
+ * opens storage (lib/storage/), checks that its content belongs to its catalogue, or creates a place
+ * for content if there is none, publishes the samples if no database or bucket is configured and
+ * nothing was ever published, registers in the ledger of calls (lib/usage/), and
  * listens. From then on, it logs each change of phase (lib/log/). With `--check`, it only says what
- * it would do (lib/server/start_check.ts). With `media` as the first argument, it runs a command
- * instead (lib/cli/).
+ * it would do (lib/server/start_check.ts); with `--version`, it prints its version; and with `media`
+ * as the first argument, it runs a command instead (lib/cli/).
  *
  * The permissions (deno.json) are:
- * - net, to listen, to reach PostgreSQL and the bucket, and to publish and verify public URLs;
+ * - net, to listen, to reach PostgreSQL and the bucket, to publish and verify public URLs, and for
+ *   the probe of `media usage --gate`;
  * - env, for the settings, and for INIT_CWD, the folder in which `deno task media` was typed;
  * - sys, for the machine's name, and to refuse root in another user's folder;
  * - read and write, for ./data; and read, for `.env` and the samples. The media task may read and
@@ -129,7 +131,7 @@ export function createHandler(server: Server): Handler {
   return async (request, now) => {
     let call: Call = { server, request, now };
     try {
-      call = readCall(call); // assigned, so that an error is announced and counted, too
+      call = readCall(call); // assigned, so that an error in answer() is announced and counted, too
       return respond(call, await answer(call));
     } catch (error) {
       return respond(call, fail(call, error));
@@ -246,9 +248,9 @@ function refusalOf({ retired, successor, server: { config } }: Call): Refusal | 
 }
 
 /**
- * Returns the outcome for the result of a lookup. An outcome marked with `isReusable`, here or
- * above, may be reused for the same request in the same generation and phase. All others are made
- * for each request.
+ * Returns the outcome for the result of a lookup. The response made from an outcome that is marked
+ * with `isReusable`, here or above, may be reused for the same request in the same generation and
+ * phase. All others are made for each request.
  */
 async function answerItem(
   call: Call,
@@ -330,11 +332,11 @@ function fail(call: Call, error: unknown): MarkedOutcome {
   return problem(call, 500, "server-fault", "The server failed", { logAs });
 }
 
-/** Makes the response, and counts it if its route is deprecated. */
+/** Makes the response, and counts the call, even before it is sent, if its route is deprecated. */
 function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
   const { server: { config, clock }, request, retired, phaseEnd: until = Infinity } = call;
   const { status, body, successor, isReusable } = outcome;
-  // On every status, a deprecated route announces its retirement with Deprecation (RFC 9745),
+  // On every status, a matched deprecated route announces its retirement with Deprecation (RFC 9745),
   // Sunset (RFC 8594) and Link (RFC 8288). No cache may keep a response beyond the phase that it
   // depends on. The clock is read again for that, because a lookup may have taken seconds. A
   // request's Authorization does not matter: responses are the same for everybody.
@@ -347,7 +349,7 @@ function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
   ], { until, now: clock(), method: request.method, status, isAuthorized: false });
   const headers = Object.fromEntries(fields); // names are unique; an object saves 5 µs
   // (3) A HEAD gets the same status and fields, and no content. These are the fields of a HEAD of
-  // an item (200) while its route is announced or deprecated, and where each is made. A 304 has
+  // an item (200) on a deprecated path outside brownouts, and where each is made. A 304 has
   // those from ETag on.
   //   Content-Type: audio/mpeg                    representItem()
   //   Content-Language: en                        representItem(), if the item has a language
@@ -359,8 +361,8 @@ function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
   //   ETag: "…"                                   representItem()
   //   Last-Modified: Fri, 06 Mar 2026 …           representItem()
   //   Cache-Control: max-age=300                  freshnessOf(); while any later change of phase is
-  //     scheduled, limitFreshnessForReuse() shortens it, and adds must-revalidate and
-  //     stale-while-revalidate=0
+  //     scheduled, limitFreshnessForReuse() adds must-revalidate and stale-while-revalidate=0, and
+  //     shortens an age that would reach beyond it
   //   Access-Control-Allow-Origin: *              CORS_FIELDS
   //   Access-Control-Expose-Headers: *            CORS_FIELDS
   //   Cross-Origin-Resource-Policy: cross-origin  EMBEDDABLE
@@ -378,8 +380,8 @@ function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
 }
 
 /**
- * Returns the counter of calls with this route, method, phase and status; `undefined` if the route
- * is not deprecated. The removal breaks no call without a valid token.
+ * Returns the counter of calls with this route, method, phase and class of status; `undefined` if
+ * the route is not deprecated, or nobody counts. The removal breaks no call without a valid token.
  */
 function counterOf(
   { server: { recorder }, request: { method }, token, retired }: Call,
@@ -412,7 +414,7 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   const storage = new CachedStorage(media, media.catalogue);
   const faults = new FaultLog(log);
   const handle = createHandler({ routes, storage, config, clock, faults, recorder });
-  // Reuses outcomes marked with `isReusable` for the same method, URL, Host and conditions, but not
+  // Reuses responses marked with `isReusable` for the same method, URL, Host and conditions, but not
   // for a GET with a Range.
   const prepared = prepareResponses(handle, { generations: storage.generations, clock });
   const serving = closeWhenStopping(prepared, shutdown);
@@ -438,7 +440,10 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   };
 }
 
-/** Opens storage and the ledger, and checks that the content belongs to the catalogue. */
+/**
+ * Opens storage and the ledger, and checks that the content belongs to the catalogue, or creates a
+ * place for content if there is none.
+ */
 async function openAndPrepare(config: Config, log: Log): Promise<OpenStorage> {
   const onCreate = (what: string) => log({ event: "create", message: `created ${what}` });
   const opened = await openStorage(config, { onCreate });
