@@ -238,7 +238,7 @@ async function readReport(
 
 /** Starts a probe of routes, by default of those that servers announce, if there is a way to. */
 async function startProbe(
-  { ledger, program, probe: way }: UsageRecord,
+  { ledger, probe: way }: UsageRecord,
   routes: readonly string[] | undefined,
   onWait: ProbeOptions["onWait"],
 ): Promise<(() => Promise<ProbeResult>) | undefined> {
@@ -248,7 +248,6 @@ async function startProbe(
     ...way,
     routes: routes ?? judgedRoutes(sessions),
     policies: announcedPolicies(sessions),
-    howNotToProbe: program.howNotToProbe,
     onWait,
   });
 }

@@ -6,6 +6,7 @@ import type { Doubt } from "../verdict/doubts.ts";
 import { recoveryFrom, recoveryOf } from "../verdict/recovery.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import type { Remedy, UnknownVerdict } from "../verdict/verdict.ts";
+import { hiddenText } from "./hidden_sentences.ts";
 import { capitalized, count, intervalText, MAX_LISTED, plural, totalText } from "./wording.ts";
 
 /** Explains the verdict "unknown": each reason, the words that would help, and the wait. */
@@ -23,7 +24,7 @@ function causeLines({ hidden, doubts }: UnknownVerdict, report: UsageReport): st
   const isOfRoute = (route: string) => judged.length > 1 && judged.includes(route);
   const causes = [
     ...hidden.filter(({ route }) => !isOfRoute(route))
-      .map(({ route, reason }) => `${route}: ${reason}`),
+      .map((each) => `${each.route}: ${hiddenText(each, report)}`),
     ...doubts.filter((doubt) => doubt.reason !== "not counted" || !isOfRoute(doubt.route))
       .map((doubt) => capitalized(doubtText(doubt, report))),
   ];
@@ -129,6 +130,6 @@ export function reasonsText({ hidden, doubts }: UnknownVerdict, report: UsageRep
     ...(silent > 0 ? [`${plural(silent, "server")} ${silent === 1 ? "is" : "are"} silent`] : []),
     ...(cut > 0 ? [`${plural(cut, "server")} may have answered calls after the last report`] : []),
     ...of("ahead").map(() => "the database's clock was or is wrong"),
-    ...hidden.map(({ reason }) => reason), // last, since some have more than one sentence
+    ...hidden.map((each) => hiddenText(each, report)), // last, since some have more than one sentence
   ].join("; ");
 }

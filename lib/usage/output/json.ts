@@ -1,8 +1,10 @@
 /** The retirement report as JSON, with instants in ISO 8601. Unknown values are left out. */
 
+import type { HiddenCalls } from "../verdict/hidden_calls.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import type { RouteVerdict } from "../verdict/route_verdicts.ts";
 import { otherDatesLines } from "./basis_sentences.ts";
+import { hiddenText } from "./hidden_sentences.ts";
 
 /** The members that are instants. */
 const INSTANTS = new Set([
@@ -22,20 +24,34 @@ const INSTANTS = new Set([
 
 /**
  * Formats the whole report. The members of the verdict on all routes are members of the report. In
- * the JSON, whose names are public, the state of a verdict is its `verdict`, and other dates are
- * lines for people.
+ * the JSON, whose names are public, the state of a verdict is its `verdict`, and other dates and the
+ * reasons of hidden calls are lines for people.
  */
-export function usageJson(
-  { program: _, canProbe: __, unknown: ___, ...report }: UsageReport,
-): string {
+export function usageJson(report: UsageReport): string {
+  const { program: _, canProbe: __, unknown: ___, ...members } = report;
   const { state, ...rest } = report.verdict;
-  const verdicts = report.verdicts.map(membersOf);
+  const probe = report.probe && withReasons(report.probe, report);
+  const verdicts = report.verdicts.map((verdict) => membersOf(verdict, report));
   const otherDates = otherDatesLines(report);
-  return JSON.stringify({ ...report, verdict: state, verdicts, otherDates, ...rest }, replace);
+  return JSON.stringify(
+    { ...members, probe, verdict: state, verdicts, otherDates, ...withReasons(rest, report) },
+    replace,
+  );
 }
 
-function membersOf({ route, calls, clients, state, ...rest }: RouteVerdict) {
-  return { route, calls, clients, verdict: state, ...rest };
+function membersOf({ route, calls, clients, state, ...rest }: RouteVerdict, report: UsageReport) {
+  return { route, calls, clients, verdict: state, ...withReasons(rest, report) };
+}
+
+/** Gives the sentences on hidden calls, if there can be any, in place of their facts. */
+function withReasons(
+  facts: object & { readonly hidden?: readonly HiddenCalls[] },
+  report: UsageReport,
+) {
+  const { hidden } = facts;
+  if (hidden === undefined) return facts;
+  const reasons = hidden.map((each) => ({ route: each.route, reason: hiddenText(each, report) }));
+  return { ...facts, hidden: reasons };
 }
 
 function replace(name: string, value: unknown): unknown {

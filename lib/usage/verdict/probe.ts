@@ -4,17 +4,16 @@
  * playback. A probe can find a cache, but never prove that there is none.
  */
 
-import { formatInstant } from "../../http/timestamp.ts";
 import { momentAt, type Phase, type RoutePolicies } from "../../lifecycle/policy.ts";
 import { dayOf } from "../record/day.ts";
 import type { Ledger } from "../record/ledger.ts";
 import { MINUTE_MS, type Session } from "../record/records.ts";
 import { OTHER_PROBES, PROBE_FIELD, PROBE_PREFIX } from "../record/client_names.ts";
-import type { HiddenCalls } from "./verdict.ts";
+import type { Answer, HiddenCalls } from "./hidden_calls.ts";
 import { waitForReports } from "./waiting.ts";
 
 export interface ProbeOptions {
-  /** The public URL, for messages. */
+  /** The public URL. */
   readonly url: string;
   /** The routes to probe. */
   readonly routes: readonly string[];
@@ -24,8 +23,6 @@ export interface ProbeOptions {
   readonly urlOf: (route: string, phase: Phase) => Promise<string | undefined>;
   /** Fields to send, e.g. for authentication. */
   readonly fields?: Headers | undefined;
-  /** The instruction to leave the probe out, for messages. */
-  readonly howNotToProbe: string;
   /** Called with the sessions whose reports are awaited. */
   readonly onWait: (sessions: readonly Session[]) => void;
 }
@@ -43,7 +40,10 @@ export interface ProbeResult {
 const TIMEOUT_MS = 10_000;
 
 /** The methods of requests after the first GET. Most caches answer the third GET at the latest. */
-const LATER_METHODS = ["GET", "GET", "HEAD", "HEAD"] as const;
+const LATER_METHODS: Methods = ["GET", "GET", "HEAD", "HEAD"];
+
+type Method = "GET" | "HEAD";
+type Methods = readonly [Method, ...Method[]];
 
 /**
  * Sends a GET to each route, under a random name in the probe's field. To each route whose GET was
@@ -55,7 +55,7 @@ const LATER_METHODS = ["GET", "GET", "HEAD", "HEAD"] as const;
  */
 export async function probe(
   ledger: Pick<Ledger, "usage" | "sessions" | "time">,
-  { url, routes, policies, urlOf, fields, howNotToProbe, onWait }: ProbeOptions,
+  { url, routes, policies, urlOf, fields, onWait }: ProbeOptions,
 ): Promise<() => Promise<ProbeResult>> {
   const name = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
   const headers = new Headers(fields);
@@ -63,9 +63,6 @@ export async function probe(
   headers.set(PROBE_FIELD, name);
   const { now } = await ledger.time();
   const hidden: HiddenCalls[] = [];
-  const hide = (route: string, reason: string) => hidden.push({ route, reason });
-  const hideAnswer = (route: string, { text }: Answer) =>
-    hide(route, `${url} ${text}. To leave the probe out, ${howNotToProbe}`);
 
   const targets = new Map<string, string>();
   for (const route of routes) {
@@ -74,12 +71,9 @@ export async function probe(
     const { phase, until } = momentAt(policy, now);
     const target = await urlOf(route, phase);
     if (target === undefined) continue;
-    if (phase === "brownout" || until - now < MINUTE_MS) {
-      const what = phase === "brownout" ? "in a brownout" : "just before its phase changes";
-      hide(route, `no response may be cached ${what}, so probe it after ${formatInstant(until)}`);
-    } else {
-      targets.set(route, target);
-    }
+    if (phase === "brownout") hidden.push({ route, reason: "brownout", until });
+    else if (until - now < MINUTE_MS) hidden.push({ route, reason: "phase ends", until });
+    else targets.set(route, target);
   }
 
   const first = await sendAll(["GET"], targets, headers);
@@ -88,57 +82,45 @@ export async function probe(
   for (const [route, answer] of first) {
     if (counts.of(route, "GET") > 0) continue;
     targets.delete(route);
-    if (counts.isFull(route)) hide(route, TOO_MANY);
-    else hideAnswer(route, answer);
+    const why = counts.isFull(route) ? { reason: "too many probes" } as const : answer;
+    hidden.push({ route, ...why });
   }
-  const cached = `a cache in front of ${url} answers for the servers: exclude this path from it`;
   const later = await sendAll(LATER_METHODS, targets, headers);
   return async () => {
     const { of } = await countsOf(ledger, name, now);
     for (const [route, answer] of later) {
       if (of(route, "GET") >= 3 && of(route, "HEAD") >= 2) continue;
       targets.delete(route);
-      if (isRefusal(answer)) hideAnswer(route, answer);
-      else hide(route, cached);
+      const why = isRefusal(answer) ? answer : { reason: "cached" } as const;
+      hidden.push({ route, ...why });
     }
     return { url, probed: [...targets.keys()], hidden };
   };
 }
 
-/** The answer to a request. */
-interface Answer {
-  /** The status; `undefined` if there was no response. */
-  readonly status?: number;
-  /** The explanation if no server counted the request. */
-  readonly text: string;
-}
-
 /** Returns whether an answer explains, without a cache, why the request was not counted. */
-function isRefusal({ status }: Answer): boolean {
-  return status === undefined || [401, 403, 429].includes(status);
+function isRefusal({ reason }: Answer): boolean {
+  return reason === "credentials" || reason === "rate limit" || reason === "no answer";
 }
-
-const TOO_MANY = "too many probes were counted today, so this one has no line of its own: probe " +
-  "again tomorrow (UTC)";
 
 /** Sends requests to each target in order. Returns the last answer, by route. */
 async function sendAll(
-  methods: readonly ("GET" | "HEAD")[],
+  [method, ...others]: Methods,
   targets: ReadonlyMap<string, string>,
   headers: Headers,
 ): Promise<Map<string, Answer>> {
   const answers = await Promise.all([...targets].map(async ([route, url]) => {
-    let answer: Answer = { text: "" };
-    for (const method of methods) {
-      answer = await send(method, url, headers);
+    let answer = await send(method, url, headers);
+    for (const other of others) {
       if (isRefusal(answer)) break;
+      answer = await send(other, url, headers);
     }
     return [route, answer] as const;
   }));
   return new Map(answers);
 }
 
-async function send(method: "GET" | "HEAD", url: string, headers: Headers): Promise<Answer> {
+async function send(method: Method, url: string, headers: Headers): Promise<Answer> {
   try {
     const response = await fetch(url, {
       method,
@@ -147,27 +129,24 @@ async function send(method: "GET" | "HEAD", url: string, headers: Headers): Prom
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     for await (const _ of response.body ?? []); // a cache may store only what was read to its end
-    return { status: response.status, text: meaningOf(response) };
+    return meaningOf(response);
   } catch (error) {
     const { message, cause } = error as Error;
-    const reason = cause instanceof Error && cause.message || message;
-    return { text: `does not answer (${reason})${UNTRUSTED.test(reason) ? HOW_TO_TRUST : ""}` };
+    const text = cause instanceof Error && cause.message || message;
+    return { reason: "no answer", message: text, isUntrusted: UNTRUSTED.test(text) };
   }
 }
 
 /** Matches what Deno and Node say of a certificate whose issuer they do not know. */
 const UNTRUSTED = /UnknownIssuer|self-signed certificate|unable to (?:get|verify)/;
 
-const HOW_TO_TRUST =
-  ". If you trust its certificate, name the file of its issuer's certificate in " +
-  ("Deno" in globalThis ? "DENO_CERT" : "NODE_EXTRA_CA_CERTS");
-
-function meaningOf({ status, headers }: Response): string {
-  if (status >= 300 && status < 400) return `redirects to ${headers.get("location")} (${status})`;
-  if (status === 401 || status === 403) return `asks for credentials (${status})`;
-  if (status === 429) return `limits the rate of requests (${status})`;
-  return `answers (${status}), but no server counted the request under the probe's name: a cache ` +
-    `answered, it is another deployment, or something removes the field ${PROBE_FIELD}`;
+function meaningOf({ status, headers }: Response): Answer {
+  if (status >= 300 && status < 400) {
+    return { reason: "redirect", status, location: headers.get("location") };
+  }
+  if (status === 401 || status === 403) return { reason: "credentials", status };
+  if (status === 429) return { reason: "rate limit", status };
+  return { reason: "not counted", status };
 }
 
 /** Counts the requests of a probe that are on record since an instant. */

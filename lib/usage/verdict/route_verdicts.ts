@@ -1,9 +1,10 @@
 /** The verdicts of a report: on each route, on all of them, and on all that are unknown. */
 
 import type { Evidence } from "./doubts.ts";
+import type { HiddenCalls } from "./hidden_calls.ts";
 import { type PeriodLengths, recoveryOf } from "./recovery.ts";
 import { callsIn, type ClientUsage } from "./sums.ts";
-import { type HiddenCalls, judge, type UnknownVerdict, type Verdict } from "./verdict.ts";
+import { judge, type UnknownVerdict, type Verdict } from "./verdict.ts";
 
 /** The verdict on one route. It is what `--route` with this route says. */
 export type RouteVerdict = Verdict & {

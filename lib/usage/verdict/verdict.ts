@@ -3,6 +3,7 @@
 import type { Interval } from "../../lifecycle/instant.ts";
 import type { Session } from "../record/records.ts";
 import { type Doubt, doubtsOf, type Evidence, stopsIn, type Words } from "./doubts.ts";
+import type { HiddenCalls } from "./hidden_calls.ts";
 import { endOf, isOpen, isSilent } from "./session_state.ts";
 
 /** Whether the routes that the verdict names can be removed. */
@@ -26,12 +27,6 @@ export interface Trusted {
   readonly stops: readonly Interval[];
   /** The processes of these sessions had ended by the times given. */
   readonly gone: readonly Pick<Session, "id" | "process" | "reported" | "endedBy">[];
-}
-
-/** Why calls to a route may not reach the servers. */
-export interface HiddenCalls {
-  readonly route: string;
-  readonly reason: string;
 }
 
 /** The operator's words that would help, if they are true. */

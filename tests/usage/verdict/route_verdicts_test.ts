@@ -132,12 +132,12 @@ const SCENES: readonly (readonly [
     { trustStops: true },
   ],
   ["a cache answers for one route", [], [always], "clear, unknown, clear: unknown", [
-    /^\/v1\/a: clear\n\/v1\/b: unknown, no calls counted, but a cache answers\n\/v1\/c: clear\nUnknown: .*\nThe verdict covers/,
+    /^\/v1\/a: clear\n\/v1\/b: unknown, no calls counted, but a cache in front of https:\/\/a\.test answers for the servers: exclude this path from it\n\/v1\/c: clear\nUnknown: .*\nThe verdict covers/,
   ], {
     probe: {
       url: "https://a.test",
       probed: ["/v1/a", "/v1/c"],
-      hidden: [{ route: "/v1/b", reason: "a cache answers" }],
+      hidden: [{ route: "/v1/b", reason: "cached" }],
     },
   }],
   ["two clients are ignored", called, [always], "clear, clear, clear: clear", [
