@@ -119,17 +119,22 @@ export function reasonsText({ hidden, doubts }: UnknownVerdict, report: UsageRep
   const stops = of("stop").map(({ start, until }) => ({ start, end: until }));
   const silent = of("silent").length;
   const cut = of("cut off").length;
-  return [
-    ...of("not counted").map((doubt) => doubtText(doubt, report)),
-    ...of("started").map(({ isOpen, until }) =>
+  // A record by reason, so that the compiler misses a new one.
+  const texts: Readonly<Record<Doubt["reason"], readonly string[]>> = {
+    "not counted": of("not counted").map((doubt) => doubtText(doubt, report)),
+    started: of("started").map(({ isOpen, until }) =>
       isOpen ? "no server has registered yet" : `the record starts at ${formatInstant(until)}`
     ),
-    ...(stops.length > 0
+    stop: stops.length > 0
       ? [`no server was running during ${plural(stops.length, "stop")} (${totalText(stops)})`]
-      : []),
-    ...(silent > 0 ? [`${plural(silent, "server")} ${silent === 1 ? "is" : "are"} silent`] : []),
-    ...(cut > 0 ? [`${plural(cut, "server")} may have answered calls after the last report`] : []),
-    ...of("ahead").map(() => "the database's clock was or is wrong"),
-    ...hidden.map((each) => hiddenText(each, report)), // last, since some have more than one sentence
-  ].join("; ");
+      : [],
+    silent: silent > 0 ? [`${plural(silent, "server")} ${silent === 1 ? "is" : "are"} silent`] : [],
+    "cut off": cut > 0
+      ? [`${plural(cut, "server")} may have answered calls after the last report`]
+      : [],
+    ahead: of("ahead").map(() => "the database's clock was or is wrong"),
+  };
+  const hiddenTexts = hidden.map((each) => hiddenText(each, report));
+  // Those come last, since some have more than one sentence.
+  return [...Object.values(texts).flat(), ...hiddenTexts].join("; ");
 }
