@@ -1,17 +1,17 @@
 /** What commands are given, and what they share: opening storage, and reading arguments. */
 
 import { resolve } from "node:path";
-import type { Config } from "../server/config.ts";
-import { parseToken } from "../storage/token.ts";
+import type { OpenOptions } from "../database/open_options.ts";
 import { argument } from "../input/arguments.ts";
+import type { Config } from "../server/config.ts";
 import type { Handler, Server } from "../server/handler.ts";
 import type { Route } from "../server/route.ts";
-import { printError, reportWait } from "./print.ts";
-import type { OpenOptions } from "../database/open_options.ts";
 import { requireOwner } from "../storage/content/folder/owner.ts";
 import { openStorage } from "../storage/engines/open_storage.ts";
-import type { Ledger } from "../usage/record/ledger.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
+import { parseToken } from "../storage/token.ts";
+import type { Ledger } from "../usage/record/ledger.ts";
+import { printError, reportWait } from "./print.ts";
 
 /** The parts of the server that commands use. */
 export interface Program {

@@ -1,24 +1,24 @@
 /** `media import FILE` */
 
-import { waitFor } from "../async/abort.ts";
 import { Command } from "commander";
+import { waitFor } from "../async/abort.ts";
+import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
+import { RefusedError } from "../errors/refused_error.ts";
+import { quoted } from "../input/printable.ts";
+import { readable } from "../input/user_file.ts";
 import type { ContentOptions } from "../publishing/import/content.ts";
 import { type ImportCounts, importRecords } from "../publishing/import/import.ts";
 import { type ImportInput, readInput } from "../publishing/import/input.ts";
 import { type ImportLine, NEWLINE } from "../publishing/import/lines.ts";
 import { readContent } from "../publishing/publish_object.ts";
-import { quoted } from "../input/printable.ts";
-import { RefusedError } from "../errors/refused_error.ts";
-import { readable } from "../input/user_file.ts";
 import { isWithin, refusalOfStoragePath, storagePathsOf } from "../publishing/storage_paths.ts";
+import { placesOf } from "../server/storage_places.ts";
 import { type Context, fromUser, requireContentOwner, withStorage } from "./context.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { openOutput } from "./output_file.ts";
+import { print, printError, reportWait } from "./print.ts";
 import { showProgress } from "./progress.ts";
 import { Refusals } from "./refusals.ts";
-import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
-import { print, printError, reportWait } from "./print.ts";
-import { placesOf } from "../server/storage_places.ts";
 
 interface Options {
   readonly dryRun?: boolean;

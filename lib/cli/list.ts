@@ -1,8 +1,8 @@
 /** `media list` */
 
 import { Command } from "commander";
-import { toRecord } from "../publishing/exported_record.ts";
 import { printable } from "../input/printable.ts";
+import { toRecord } from "../publishing/exported_record.ts";
 import { type Context, EXISTING, withStorage } from "./context.ts";
 import { print } from "./print.ts";
 

@@ -5,28 +5,28 @@
  */
 
 import { Command, CommanderError } from "commander";
+import { EXIT_STATUS, ExitError, exitStatusAfter } from "../errors/exit_status.ts";
+import { RefusedError } from "../errors/refused_error.ts";
+import { StorageError } from "../errors/storage_error.ts";
+import { messageOf } from "../input/printable.ts";
+import { shellWord } from "../input/shell_word.ts";
 import { ConfigError, readConfig } from "../server/config.ts";
 import { readVariables } from "../server/environment.ts";
 import { deprecatedPaths } from "../server/route.ts";
 import { exitStatusOf } from "../server/stop_signal.ts";
 import { VERSION } from "../server/version.ts";
 import { OwnerError } from "../storage/content/folder/owner.ts";
-import { messageOf } from "../input/printable.ts";
-import { RefusedError } from "../errors/refused_error.ts";
-import { shellWord } from "../input/shell_word.ts";
 import type { Program } from "./context.ts";
 import { exportCommand } from "./export.ts";
 import { importCommand } from "./import.ts";
 import { InterruptedError } from "./interruption.ts";
 import { listCommand } from "./list.ts";
+import { print, printError } from "./print.ts";
 import { publishCommand } from "./publish.ts";
 import { showCommand } from "./show.ts";
 import { unpublishCommand } from "./unpublish.ts";
 import { mediaUsageCommand } from "./usage.ts";
 import { verifyCommand } from "./verify.ts";
-import { StorageError } from "../errors/storage_error.ts";
-import { EXIT_STATUS, ExitError, exitStatusAfter } from "../errors/exit_status.ts";
-import { print, printError } from "./print.ts";
 
 /** The commands that only print. */
 const PRINTING_COMMANDS = ["list", "export", "show"];

@@ -2,6 +2,7 @@
 
 import { Command, InvalidArgumentError, Option } from "commander";
 import { parseInstant } from "../http/timestamp.ts";
+import { argument } from "../input/arguments.ts";
 import { parseLanguageTag } from "../publishing/language_tag.ts";
 import { isPublicUrl, isUrl } from "../publishing/location.ts";
 import { parseMediaType } from "../publishing/media_type.ts";
@@ -13,6 +14,7 @@ import {
 } from "../publishing/publish.ts";
 import { publishAll } from "../publishing/publish_all.ts";
 import { isFolder } from "../publishing/sources.ts";
+import { storagePathsOf } from "../publishing/storage_paths.ts";
 import { itemPaths } from "../server/route.ts";
 import type { Kind } from "../storage/item.ts";
 import type { Token } from "../storage/token.ts";
@@ -23,12 +25,10 @@ import {
   tokenArgument,
   withStorage,
 } from "./context.ts";
-import { argument } from "../input/arguments.ts";
 import { interruptionSignal } from "./interruption.ts";
-import { storagePathsOf } from "../publishing/storage_paths.ts";
+import { printError, reportWait } from "./print.ts";
 import { showProgress } from "./progress.ts";
 import { reportPublishing } from "./publish_report.ts";
-import { printError, reportWait } from "./print.ts";
 
 interface Options extends Omit<PublishOptions, "signal" | "watch" | "reuse"> {
   readonly again?: true;

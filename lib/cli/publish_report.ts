@@ -1,10 +1,10 @@
 /** The output of `media publish`. */
 
-import { messageOf, printable } from "../input/printable.ts";
-import type { PublishOutcome } from "../publishing/publish_all.ts";
-import { toRecord } from "../publishing/exported_record.ts";
-import { entryOf, type LinkedItem, type PublishedItem } from "../storage/item.ts";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
+import { messageOf, printable } from "../input/printable.ts";
+import { toRecord } from "../publishing/exported_record.ts";
+import type { PublishOutcome } from "../publishing/publish_all.ts";
+import { entryOf, type LinkedItem, type PublishedItem } from "../storage/item.ts";
 import { print, printError } from "./print.ts";
 
 interface PublishReportOptions {

@@ -1,12 +1,12 @@
 /** `media show TOKEN` */
 
-import { RefusedError } from "../errors/refused_error.ts";
 import { Command } from "commander";
+import { RefusedError } from "../errors/refused_error.ts";
+import { printable } from "../input/printable.ts";
 import { FaultLog } from "../log/log.ts";
+import { toRecord } from "../publishing/exported_record.ts";
 import { itemPaths } from "../server/route.ts";
 import type { Token } from "../storage/token.ts";
-import { toRecord } from "../publishing/exported_record.ts";
-import { printable } from "../input/printable.ts";
 import { type Context, EXISTING, tokenArgument, withStorage } from "./context.ts";
 import { print, printError } from "./print.ts";
 

@@ -1,8 +1,9 @@
 /** `media unpublish TOKEN` */
 
-import { toRecord } from "../publishing/exported_record.ts";
-import { RefusedError } from "../errors/refused_error.ts";
 import { Command } from "commander";
+import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
+import { RefusedError } from "../errors/refused_error.ts";
+import { toRecord } from "../publishing/exported_record.ts";
 import { unpublish } from "../publishing/unpublish.ts";
 import type { Token } from "../storage/token.ts";
 import {
@@ -12,7 +13,6 @@ import {
   tokenArgument,
   withStorage,
 } from "./context.ts";
-import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 import { print, printError } from "./print.ts";
 
 export function unpublishCommand(context: Context): Command {

@@ -1,15 +1,15 @@
 /** `media verify` */
 
 import { Command } from "commander";
+import { SerialQueue } from "../async/serial_queue.ts";
+import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
+import { toRecord } from "../publishing/exported_record.ts";
 import { type Verification, verify } from "../publishing/verify.ts";
 import type { Comparison } from "../storage/content/content_store.ts";
-import { toRecord } from "../publishing/exported_record.ts";
-import { SerialQueue } from "../async/serial_queue.ts";
 import { type Context, EXISTING, withStorage } from "./context.ts";
 import { interruptionSignal } from "./interruption.ts";
-import { showProgress } from "./progress.ts";
-import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 import { print, reportWait } from "./print.ts";
+import { showProgress } from "./progress.ts";
 
 /** The marks of `rclone check --combined` for each state, with storage as the source. */
 const MARKS = { same: "=", missing: "-", unused: "+", different: "*", failed: "!" } as const;

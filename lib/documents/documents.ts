@@ -1,14 +1,14 @@
 /** The documents that the server generates: the retirement notice and the OpenAPI description. */
 
-import { describeApi } from "./openapi.ts";
-import { noticeAt } from "../lifecycle/notice.ts";
-import { noticePage } from "./notice_page.ts";
 import { prefersJson } from "../http/accept.ts";
 import type { Field } from "../http/outcome.ts";
+import { noticeAt } from "../lifecycle/notice.ts";
+import type { ServerConfig } from "../server/handler.ts";
 import { PROBLEM_TYPES } from "../server/problems.ts";
 import { reprDigest, type Representation } from "../server/representation.ts";
-import type { ServerConfig } from "../server/handler.ts";
 import { type DocumentName, METHODS, pathOf, type Route, withToken } from "../server/route.ts";
+import { noticePage } from "./notice_page.ts";
+import { describeApi } from "./openapi.ts";
 
 /** The OpenAPI description of each configuration, generated once because it never changes. */
 const descriptions = new WeakMap<object, Representation>();

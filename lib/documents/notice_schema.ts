@@ -1,8 +1,8 @@
 /** The retirement notice for programs: the schema of its JSON. */
 
 import { z } from "zod";
-import { PHASES } from "../lifecycle/policy.ts";
 import type { Notice } from "../lifecycle/notice.ts";
+import { PHASES } from "../lifecycle/policy.ts";
 
 const INSTANT = z.iso.datetime();
 

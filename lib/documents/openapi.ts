@@ -3,6 +3,9 @@
 import { z } from "zod";
 import { formatInstant } from "../http/timestamp.ts";
 import type { Policy } from "../lifecycle/policy.ts";
+import type { ServerConfig } from "../server/handler.ts";
+import { METHODS, pathOf, type Route, withToken } from "../server/route.ts";
+import { VERSION } from "../server/version.ts";
 import {
   COMMON_FIELDS,
   type FieldName,
@@ -12,9 +15,6 @@ import {
   responsesOf,
   SCHEMAS,
 } from "./openapi_responses.ts";
-import type { ServerConfig } from "../server/handler.ts";
-import { METHODS, pathOf, type Route, withToken } from "../server/route.ts";
-import { VERSION } from "../server/version.ts";
 
 const INFO = {
   title: "media-head",

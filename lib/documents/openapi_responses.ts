@@ -1,10 +1,10 @@
 /** The responses of each route, for the OpenAPI description. */
 
 import { z } from "zod";
-import { NOTICE } from "./notice_schema.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import { PROBLEM_TYPES, PROBLEM_TYPES_PAGE, type ProblemName } from "../server/problems.ts";
 import type { Route } from "../server/route.ts";
+import { NOTICE } from "./notice_schema.ts";
 
 const PROBLEM_TYPE_URIS = Object.keys(PROBLEM_TYPES).map((name) => `${PROBLEM_TYPES_PAGE}#${name}`);
 const URI_REFERENCE = z.string().meta({ format: "uri-reference" });

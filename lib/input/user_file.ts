@@ -1,7 +1,7 @@
 /** Reading and writing files that a user names. */
 
-import { quoted } from "./printable.ts";
 import { RefusedError } from "../errors/refused_error.ts";
+import { quoted } from "./printable.ts";
 
 /** Runs an operation that reads a file; refuses the file if that fails. */
 export async function readable<T>(path: string, operation: () => Promise<T>): Promise<T> {

@@ -1,10 +1,10 @@
 /** Compares the content at a public URL with its record. */
 
 import type { Patience } from "../async/abort.ts";
+import { RefusedError } from "../errors/refused_error.ts";
+import { quoted } from "../input/printable.ts";
 import type { Comparison } from "../storage/content/content_store.ts";
 import type { LinkedItem } from "../storage/item.ts";
-import { quoted } from "../input/printable.ts";
-import { RefusedError } from "../errors/refused_error.ts";
 import { sendRequest } from "./publish_url.ts";
 
 /** Statuses that mean the URL is gone. */

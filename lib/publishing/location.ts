@@ -1,9 +1,9 @@
 /** Validating and normalizing public URLs of content on other servers. */
 
-import { encodeCharacter } from "../http/percent_encoding.ts";
-import { MAX_LOCATION } from "../storage/item.ts";
-import { quoted, withoutPassword } from "../input/printable.ts";
 import { RefusedError } from "../errors/refused_error.ts";
+import { encodeCharacter } from "../http/percent_encoding.ts";
+import { quoted, withoutPassword } from "../input/printable.ts";
+import { MAX_LOCATION } from "../storage/item.ts";
 
 /** The signatures in presigned URLs: AWS (versions 4 and 2), Google, CloudFront, Azure. */
 const SIGNATURE = /^(x-(amz|goog)-)?signature$|^sig$/i;

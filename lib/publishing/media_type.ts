@@ -4,14 +4,14 @@
  */
 
 import { Buffer } from "node:buffer";
-import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../errors/refused_error.ts";
+import { StorageError } from "../errors/storage_error.ts";
+import { quoted } from "../input/printable.ts";
 import { type Kind, MAX_STATED } from "../storage/item.ts";
 import { type Bytes, WindowedBlob } from "./bytes.ts";
 import { consistsOfFrames, detectFrames, searchFrames } from "./frames.ts";
 import { isCutTag, skipTags } from "./tags.ts";
 import { findTracks } from "./tracks.ts";
-import { StorageError } from "../errors/storage_error.ts";
 
 /** One name for each format: the registered one that clients know best. */
 const FORMATS: Readonly<Record<string, string>> = {

@@ -1,17 +1,17 @@
 /** Publishing files. */
 
-import { readable } from "../input/user_file.ts";
-import { RefusedError } from "../errors/refused_error.ts";
 import { basename } from "node:path";
+import { type Patience, unlessAborted } from "../async/abort.ts";
+import { RefusedError } from "../errors/refused_error.ts";
+import { isPrintable, quoted, withoutUnprintable } from "../input/printable.ts";
+import { readable } from "../input/user_file.ts";
 import type { Content, Step } from "../storage/content/content_store.ts";
 import { hashOf } from "../storage/content/hash.ts";
-import type { MediaStorage } from "../storage/media/media_storage.ts";
 import type { ContentReference, PublishedItem } from "../storage/item.ts";
+import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { newToken, type Token } from "../storage/token.ts";
-import { detectMediaType, type MediaType, type Stated } from "./media_type.ts";
-import { isPrintable, quoted, withoutUnprintable } from "../input/printable.ts";
 import { type Bytes, fileBytes } from "./bytes.ts";
-import { type Patience, unlessAborted } from "../async/abort.ts";
+import { detectMediaType, type MediaType, type Stated } from "./media_type.ts";
 
 /** The number of bytes to read from a file at a time. */
 const CHUNK_BYTES = 256 * 1024;

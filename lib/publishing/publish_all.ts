@@ -1,11 +1,11 @@
 /** Publishing many sources in sequence. */
 
-import type { MediaStorage } from "../storage/media/media_storage.ts";
+import { RefusedError } from "../errors/refused_error.ts";
 import type { LinkedItem, PublishedItem } from "../storage/item.ts";
+import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { newToken } from "../storage/token.ts";
 import { isPublicUrl } from "./location.ts";
 import { publishFile, type PublishOptions } from "./publish.ts";
-import { RefusedError } from "../errors/refused_error.ts";
 import { isObject, publishObject, refusalOfObject } from "./publish_object.ts";
 import { publishUrl, type PublishUrlOptions } from "./publish_url.ts";
 import { findSources, type SourceOutcome } from "./sources.ts";

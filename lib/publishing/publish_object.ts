@@ -1,13 +1,15 @@
 /** Publishing an object of the bucket in place, under its own key. */
 
+import { unlessAborted } from "../async/abort.ts";
+import { RefusedError } from "../errors/refused_error.ts";
+import { StorageError } from "../errors/storage_error.ts";
 import type { Body } from "../http/outcome.ts";
 import type { ExistingContent, Step } from "../storage/content/content_store.ts";
-import type { MediaStorage } from "../storage/media/media_storage.ts";
 import type { ContentReference, PublishedItem } from "../storage/item.ts";
+import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { newToken } from "../storage/token.ts";
-import { RefusedError } from "../errors/refused_error.ts";
+import type { Bytes } from "./bytes.ts";
 import type { MediaType } from "./media_type.ts";
-import { unlessAborted } from "../async/abort.ts";
 import {
   describeContent,
   fileName,
@@ -15,8 +17,6 @@ import {
   requireFree,
   statedIn,
 } from "./publish.ts";
-import type { Bytes } from "./bytes.ts";
-import { StorageError } from "../errors/storage_error.ts";
 
 export function isObject(text: string): boolean {
   return text.startsWith("s3://");

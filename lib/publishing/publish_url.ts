@@ -7,15 +7,15 @@
  */
 
 import { type Patience, waitFor } from "../async/abort.ts";
-import type { MediaStorage } from "../storage/media/media_storage.ts";
-import { type LinkedItem, MAX_STATED } from "../storage/item.ts";
-import { newToken } from "../storage/token.ts";
-import { detectMediaType, kindOf } from "./media_type.ts";
-import { parseLocation } from "./location.ts";
-import { quoted } from "../input/printable.ts";
-import { type PublishOptions, requireFree } from "./publish.ts";
 import { RefusedError } from "../errors/refused_error.ts";
+import { quoted } from "../input/printable.ts";
+import { type LinkedItem, MAX_STATED } from "../storage/item.ts";
+import type { MediaStorage } from "../storage/media/media_storage.ts";
+import { newToken } from "../storage/token.ts";
 import { memoryBytes } from "./bytes.ts";
+import { parseLocation } from "./location.ts";
+import { detectMediaType, kindOf } from "./media_type.ts";
+import { type PublishOptions, requireFree } from "./publish.ts";
 
 /** The maximum number of bytes to request and read: enough to detect a format. */
 const BEGINNING_BYTES = 64 * 1024;

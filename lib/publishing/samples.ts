@@ -1,11 +1,11 @@
 /** The two samples that let a newcomer's first request succeed. */
 
 import { fileURLToPath } from "node:url";
-import { itemPaths, type Route } from "../server/route.ts";
-import { tokenOf } from "../storage/token.ts";
-import type { MediaStorage } from "../storage/media/media_storage.ts";
-import { publishFile } from "./publish.ts";
 import { RefusedError } from "../errors/refused_error.ts";
+import { itemPaths, type Route } from "../server/route.ts";
+import type { MediaStorage } from "../storage/media/media_storage.ts";
+import { tokenOf } from "../storage/token.ts";
+import { publishFile } from "./publish.ts";
 
 /** Fixed tokens, so that the README's commands can be copied. */
 const SAMPLES = [

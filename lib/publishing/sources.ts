@@ -1,12 +1,12 @@
 /** Finding the sources to publish: those named, and the files of named folders. */
 
 import { join } from "node:path";
-import { isPublicUrl, isUrl } from "./location.ts";
-import { isWithin, refusalOfStoragePath } from "./storage_paths.ts";
-import { quoted, withoutPassword } from "../input/printable.ts";
 import { RefusedError } from "../errors/refused_error.ts";
+import { quoted, withoutPassword } from "../input/printable.ts";
 import { refusalOfReading } from "../input/user_file.ts";
+import { isPublicUrl, isUrl } from "./location.ts";
 import { isObject } from "./publish_object.ts";
+import { isWithin, refusalOfStoragePath } from "./storage_paths.ts";
 
 /** The outcome of a source that is not published. */
 export type SourceOutcome =

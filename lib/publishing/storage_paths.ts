@@ -1,8 +1,8 @@
 /** The files and folders of storage. Commands refuse to publish or overwrite them. */
 
 import { basename, dirname, join, sep } from "node:path";
-import { quoted } from "../input/printable.ts";
 import { RefusedError } from "../errors/refused_error.ts";
+import { quoted } from "../input/printable.ts";
 import type { Config } from "../server/config.ts";
 
 /** Returns the paths of storage. Never open them: closing a SQLite file releases its locks. */

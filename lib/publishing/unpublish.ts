@@ -1,9 +1,9 @@
 /** Unpublishing items. */
 
+import { StorageError } from "../errors/storage_error.ts";
 import { messageOf, quoted } from "../input/printable.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import type { Token } from "../storage/token.ts";
-import { StorageError } from "../errors/storage_error.ts";
 
 /** The result of unpublishing an item. */
 interface Unpublishing {

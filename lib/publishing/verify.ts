@@ -1,18 +1,18 @@
 /** Verifying that storage has exactly what the catalogue says. */
 
+import { type Patience, unlessAborted } from "../async/abort.ts";
+import { forEach } from "../async/for_each.ts";
+import { RefusedError } from "../errors/refused_error.ts";
+import { StorageError } from "../errors/storage_error.ts";
+import { messageOf } from "../input/printable.ts";
 import type { Comparison } from "../storage/content/content_store.ts";
 import { hashOf } from "../storage/content/hash.ts";
-import type { MediaStorage } from "../storage/media/media_storage.ts";
-import type { CatalogueEntry } from "../storage/item.ts";
 import { ReplacedError, UnpublishedError } from "../storage/errors.ts";
+import type { CatalogueEntry } from "../storage/item.ts";
+import type { MediaStorage } from "../storage/media/media_storage.ts";
 import type { Token } from "../storage/token.ts";
-import { type Patience, unlessAborted } from "../async/abort.ts";
 import { compareUrl } from "./compare_url.ts";
-import { forEach } from "../async/for_each.ts";
-import { messageOf } from "../input/printable.ts";
-import { RefusedError } from "../errors/refused_error.ts";
 import { readContent } from "./publish_object.ts";
-import { StorageError } from "../errors/storage_error.ts";
 
 /** The number of items checked at once, each on its own connection if it needs one. */
 const CONCURRENCY = 16;

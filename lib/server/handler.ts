@@ -2,10 +2,10 @@
 
 import type { Outcome } from "../http/outcome.ts";
 import type { Policy, RoutePolicies } from "../lifecycle/policy.ts";
-import type { MarkedResponse } from "./prepared_responses.ts";
-import type { ItemStorage } from "../storage/storage.ts";
 import type { FaultLog } from "../log/log.ts";
+import type { ItemStorage } from "../storage/storage.ts";
 import type { Recorder } from "../usage/record/recorder.ts";
+import type { MarkedResponse } from "./prepared_responses.ts";
 import type { Route } from "./route.ts";
 
 /** The state that all requests share. */

@@ -1,7 +1,7 @@
 /** Listening for requests, even after the process runs out of file descriptors. */
 
-import type { Config } from "./config.ts";
 import { FaultLog, type Log } from "../log/log.ts";
+import type { Config } from "./config.ts";
 
 /** Milliseconds before listening again, because at first no descriptor is free. */
 const RETRY_DELAY_MS = 2_000;

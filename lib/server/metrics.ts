@@ -3,8 +3,8 @@
  * is enabled; otherwise this module is never loaded.
  */
 
-import type { UsageCount } from "../usage/record/records.ts";
 import { PHASES, type RoutePolicies } from "../lifecycle/policy.ts";
+import type { UsageCount } from "../usage/record/records.ts";
 
 /**
  * Starts exporting:

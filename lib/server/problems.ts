@@ -3,11 +3,11 @@
  * OpenAPI description lists them.
  */
 
-import { REFUSAL_TYPES } from "../lifecycle/refusal.ts";
 import { type Field, NO_STORE } from "../http/outcome.ts";
 import { problemDetails, type ProblemType } from "../http/problem.ts";
-import type { RetiredRoute } from "./route.ts";
+import { REFUSAL_TYPES } from "../lifecycle/refusal.ts";
 import type { MarkedOutcome } from "./handler.ts";
+import type { RetiredRoute } from "./route.ts";
 
 /** The page that explains the types. Their names are its fragments. */
 export const PROBLEM_TYPES_PAGE = "/deprecation";

@@ -1,13 +1,13 @@
 /** The life of a server process, from startup to exit. */
 
-import { type Config, ConfigError } from "./config.ts";
-import { messageOf } from "../input/printable.ts";
 import { fulfilledWithin } from "../async/deadline.ts";
-import { type Listen, Listener, type Shutdown } from "./listener.ts";
-import type { Log } from "../log/log.ts";
-import { onStopSignal } from "./stop_signal.ts";
-import type { Recorder } from "../usage/record/recorder.ts";
 import { StorageError } from "../errors/storage_error.ts";
+import { messageOf } from "../input/printable.ts";
+import type { Log } from "../log/log.ts";
+import type { Recorder } from "../usage/record/recorder.ts";
+import { type Config, ConfigError } from "./config.ts";
+import { type Listen, Listener, type Shutdown } from "./listener.ts";
+import { onStopSignal } from "./stop_signal.ts";
 
 /** Thrown when the server cannot start. Its message is for the operator. */
 export class StartError extends Error {

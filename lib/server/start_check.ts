@@ -1,19 +1,19 @@
 /** `--check`: what a start would do, without doing it. */
 
+import { NotCreatedError } from "../errors/not_created_error.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import { requireOwner } from "../storage/content/folder/owner.ts";
 import { openStorage } from "../storage/engines/open_storage.ts";
 import { type Config, readConfig } from "./config.ts";
 import { readVariables, unknownText } from "./environment.ts";
-import { reasonOf, requireListenAccess } from "./process.ts";
 import { printLines } from "./print_lines.ts";
+import { reasonOf, requireListenAccess } from "./process.ts";
 import { deprecatedPaths, type Route } from "./route.ts";
-import { isRemote, requireStorageAccess } from "./storage_access.ts";
-import { VERSION } from "./version.ts";
-import { NotCreatedError } from "../errors/not_created_error.ts";
-import { placesOf } from "./storage_places.ts";
 import { warningsOf } from "./setting_warnings.ts";
+import { isRemote, requireStorageAccess } from "./storage_access.ts";
+import { placesOf } from "./storage_places.ts";
+import { VERSION } from "./version.ts";
 
 /**
  * Checks the settings, Deno's permissions and the storage as a start does, and prints what it would

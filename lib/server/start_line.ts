@@ -1,15 +1,15 @@
 /** The lines that a server logs at its start. */
 
+import { announcedBy } from "../lifecycle/notice.ts";
 import { momentAt } from "../lifecycle/policy.ts";
 import type { Log } from "../log/log.ts";
-import { announcedBy } from "../lifecycle/notice.ts";
+import { thisProcess } from "../usage/record/deno_process.ts";
 import type { Recorder } from "../usage/record/recorder.ts";
 import { sessionFacts } from "../usage/record/session_name.ts";
-import { thisProcess } from "../usage/record/deno_process.ts";
 import type { Config } from "./config.ts";
-import { VERSION } from "./version.ts";
 import { warningsOf } from "./setting_warnings.ts";
 import { placesOf } from "./storage_places.ts";
+import { VERSION } from "./version.ts";
 
 /** The settings that the lines depend on. */
 type StartSettings = Pick<

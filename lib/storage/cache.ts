@@ -1,13 +1,13 @@
 /** A bounded cache of lookups. */
 
-import type { Body } from "../http/outcome.ts";
-import type { ByteRange } from "../http/byte_range.ts";
-import { Generations, type Versioned } from "./generations.ts";
-import { ObjectChecks } from "./object_checks.ts";
-import type { Token } from "./token.ts";
-import type { LookupResult, PublishedItem } from "./item.ts";
-import type { ItemStorage, OnFault } from "./storage.ts";
 import { StorageError } from "../errors/storage_error.ts";
+import type { ByteRange } from "../http/byte_range.ts";
+import type { Body } from "../http/outcome.ts";
+import { Generations, type Versioned } from "./generations.ts";
+import type { LookupResult, PublishedItem } from "./item.ts";
+import { ObjectChecks } from "./object_checks.ts";
+import type { ItemStorage, OnFault } from "./storage.ts";
+import type { Token } from "./token.ts";
 
 /**
  * The maximum number of lookups to cache, of any tokens. One more empties the cache. Each takes

@@ -5,9 +5,9 @@
  */
 
 import QuickLRU from "quick-lru";
+import type { StorageError } from "../errors/storage_error.ts";
 import { type Generations, PERIOD_MS } from "./generations.ts";
 import type { ContentReference } from "./item.ts";
-import type { StorageError } from "../errors/storage_error.ts";
 
 /**
  * Milliseconds for which an object that was found sound is not asked about again. A lookup made at

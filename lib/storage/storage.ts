@@ -1,7 +1,7 @@
 /** The interface between the server and storage. */
 
-import type { Body } from "../http/outcome.ts";
 import type { ByteRange } from "../http/byte_range.ts";
+import type { Body } from "../http/outcome.ts";
 import type { LookupResult, PublishedItem } from "./item.ts";
 import type { ObjectChecks } from "./object_checks.ts";
 import type { Token } from "./token.ts";

@@ -2,9 +2,9 @@
 /** The program `lifecycle`, with the commands `check` and `usage`. */
 
 import process from "node:process";
-import { messageOf } from "../input/printable.ts";
 import { EXIT_STATUS } from "../errors/exit_status.ts";
 import { RefusedError } from "../errors/refused_error.ts";
+import { messageOf } from "../input/printable.ts";
 import { runLifecycle } from "../lifecycle/checking/check.ts";
 import { print, printError } from "./print.ts";
 

@@ -3,17 +3,17 @@
 import { type Command, CommanderError } from "commander";
 import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
+import { EXIT_STATUS, ExitError, exitStatusAfter } from "../errors/exit_status.ts";
+import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
 import { StorageError } from "../errors/storage_error.ts";
 import { argument } from "../input/arguments.ts";
 import { messageOf, quoted, withoutPassword } from "../input/printable.ts";
-import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
-import { usageCommand, type UsageRecord } from "./usage_command.ts";
-import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
 import { openLedger } from "./record/open_ledger.ts";
-import { print, printError } from "./print.ts";
-import { judgedRoutes, latestSession } from "./verdict/announcements.ts";
 import type { Session } from "./record/records.ts";
-import { EXIT_STATUS, ExitError, exitStatusAfter } from "../errors/exit_status.ts";
+import { judgedRoutes, latestSession } from "./verdict/announcements.ts";
+import { print, printError } from "./print.ts";
+import { usageCommand, type UsageRecord } from "./usage_command.ts";
 
 /** The options that this command adds to those of every usage command. */
 interface ProgramOptions {

@@ -5,14 +5,16 @@
  * @module
  */
 
+import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
 import { StorageError } from "../errors/storage_error.ts";
+import { messageOf, withoutPassword } from "../input/printable.ts";
 import { mismatch, requireNames } from "../lifecycle/mismatch.ts";
+import type { Policy } from "../lifecycle/policy.ts";
 import {
   isPromise,
   type LifecycleOptions,
   type RequestHead,
 } from "../lifecycle/serving/options.ts";
-import type { Policy } from "../lifecycle/policy.ts";
 import {
   type Middleware,
   type NodeRequest,
@@ -23,8 +25,6 @@ import { withLifecycle } from "../lifecycle/serving/with_lifecycle.ts";
 import { FaultLog, lineLog, type Log, type LogEvent } from "../log/log.ts";
 import { PhaseLog } from "../log/phases.ts";
 import { thisProcess } from "./record/node_process.ts";
-import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
-import { messageOf, withoutPassword } from "../input/printable.ts";
 import { type OpenLedger, openLedger } from "./record/open_ledger.ts";
 import { Recorder } from "./record/recorder.ts";
 import { requireRouteNames } from "./record/records.ts";

@@ -1,8 +1,8 @@
 /** What the program `lifecycle` prints. */
 
 import process from "node:process";
-import { printableLines } from "../input/printable.ts";
 import { RefusedError } from "../errors/refused_error.ts";
+import { printableLines } from "../input/printable.ts";
 
 /**
  * Prints lines to standard output.

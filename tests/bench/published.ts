@@ -2,12 +2,12 @@
 
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Token } from "../../lib/storage/token.ts";
 import { ITEM_COLUMNS } from "../../lib/storage/catalogue/catalogue.ts";
 import { hashOf } from "../../lib/storage/content/hash.ts";
-import { openIn } from "../support/local_storage.ts";
 import type { PublishedItem } from "../../lib/storage/item.ts";
+import type { Token } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
+import { openIn } from "../support/local_storage.ts";
 
 /** How much to publish. */
 export interface Extent {

@@ -1,14 +1,14 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { DatabaseSync } from "node:sqlite";
 import { stub } from "@std/testing/mock";
+import { DatabaseSync } from "node:sqlite";
 import { runMedia } from "../../lib/cli/media.ts";
-import { createHandler } from "../../main.ts";
-import { newToken } from "../../lib/storage/token.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { plainHandler } from "../support/handlers.ts";
 import { entryOf } from "../../lib/storage/item.ts";
+import { newToken } from "../../lib/storage/token.ts";
+import { createHandler } from "../../main.ts";
 import { linkedItem } from "../storage/media/media_storage_suite.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
+import { plainHandler } from "../support/handlers.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { inFolder, media, mediaCommand, mediaHere } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";

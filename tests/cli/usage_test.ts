@@ -1,11 +1,11 @@
-import { DatabaseSync } from "node:sqlite";
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { DatabaseSync } from "node:sqlite";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { Session, UsageRow } from "../../lib/usage/record/records.ts";
+import { PROCESS } from "../support/counted_call.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { mediaCommand, mediaHere } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
-import { PROCESS } from "../support/counted_call.ts";
 import { DAY, HOUR, MINUTE, row } from "../support/usage_report.ts";
 
 const test = needing("processes");

@@ -1,10 +1,10 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { unescape } from "@std/html/entities";
-import { PROBLEM_TYPES } from "../../lib/server/problems.ts";
-import { noticeAt } from "../../lib/lifecycle/notice.ts";
 import { noticePage } from "../../lib/documents/notice_page.ts";
+import { noticeAt } from "../../lib/lifecycle/notice.ts";
 import { PHASES } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
+import { PROBLEM_TYPES } from "../../lib/server/problems.ts";
 import {
   endpointsUnder,
   INSTANTS,

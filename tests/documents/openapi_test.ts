@@ -1,13 +1,12 @@
 import { assert, assertEquals } from "@std/assert";
 import { z } from "zod";
 import { describeApi } from "../../lib/documents/openapi.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 import type { Policy } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { pathOf, withToken } from "../../lib/server/route.ts";
-import { newToken, parseToken } from "../../lib/storage/token.ts";
 import { ReplacedError } from "../../lib/storage/errors.ts";
-import { ROUTES, underPolicy } from "../support/routes.ts";
-import { plainHandler } from "../support/handlers.ts";
+import { newToken, parseToken } from "../../lib/storage/token.ts";
 import {
   checkParity,
   publishTableItems,
@@ -16,9 +15,10 @@ import {
   valueOf,
 } from "../server/request_table.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
+import { plainHandler } from "../support/handlers.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { failing } from "../support/one_item.ts";
-import { StorageError } from "../../lib/errors/storage_error.ts";
+import { ROUTES, underPolicy } from "../support/routes.ts";
 
 const SETTINGS = { deprecatedAt: "2027-01-01", documentation: "/deprecation" };
 const PLAIN = definePolicy(SETTINGS);

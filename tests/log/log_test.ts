@@ -1,8 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
-import { newToken } from "../../lib/storage/token.ts";
-import { describeError, FaultLog, lineLog, type LogEvent } from "../../lib/log/log.ts";
 import { StorageError } from "../../lib/errors/storage_error.ts";
+import { describeError, FaultLog, lineLog, type LogEvent } from "../../lib/log/log.ts";
+import { newToken } from "../../lib/storage/token.ts";
 
 Deno.test("lineLog() writes one JSON object per line, with a timestamp first", () => {
   using write = stub(console, "error");

@@ -4,6 +4,7 @@ import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { createHash } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 import { publishFile } from "../../lib/publishing/publish.ts";
 import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
 import type { BucketSettings } from "../../lib/storage/content/content_place.ts";
@@ -20,7 +21,6 @@ import { Relay } from "../support/relay.ts";
 import { BUCKET, READER_KEY, REGION, S3_STORE, S3Store } from "../support/s3_store.ts";
 import { ServerProcess } from "../support/server.ts";
 import { until } from "../support/within.ts";
-import { StorageError } from "../../lib/errors/storage_error.ts";
 
 const store = shared(S3_STORE, () => S3Store.start());
 const postgres = shared(POSTGRES, () => PostgresServer.start());

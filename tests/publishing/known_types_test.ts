@@ -1,8 +1,8 @@
 /** Every audio and video type that `file-type` knows: what is published, and what is refused. */
 
 import { assertEquals } from "@std/assert";
-import { Buffer } from "node:buffer";
 import { fileTypeFromBuffer, supportedMimeTypes } from "file-type";
+import { Buffer } from "node:buffer";
 import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { memoryBytes } from "../../lib/publishing/bytes.ts";
 import { detectMediaType } from "../../lib/publishing/media_type.ts";

@@ -1,11 +1,11 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { RefusedError } from "../../lib/errors/refused_error.ts";
-import { detectMediaType, type Stated } from "../../lib/publishing/media_type.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 import { type Bytes, memoryBytes } from "../../lib/publishing/bytes.ts";
+import { detectMediaType, type Stated } from "../../lib/publishing/media_type.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { frames } from "./frames.ts";
-import { StorageError } from "../../lib/errors/storage_error.ts";
 
 // The package that detects formats reads the environment when it is loaded.
 const test = needing("environment");

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { publishUrl, type PublishUrlOptions } from "../../lib/publishing/publish_url.ts";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
 import { RefusedError } from "../../lib/errors/refused_error.ts";
+import { publishUrl, type PublishUrlOptions } from "../../lib/publishing/publish_url.ts";
 import type { LinkedItem } from "../../lib/storage/item.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { openMemory } from "../support/memory_storage.ts";

@@ -1,15 +1,15 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { stub } from "@std/testing/mock";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 import { type Verification, verify, type VerifyOptions } from "../../lib/publishing/verify.ts";
-import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import type { LinkedItem } from "../../lib/storage/item.ts";
+import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { Origin } from "../support/origin.ts";
 import { needing } from "../support/permissions.ts";
-import { StorageError } from "../../lib/errors/storage_error.ts";
 
 const test = needing("environment", "files", "network");
 

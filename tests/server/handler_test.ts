@@ -1,21 +1,21 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { assertSpyCalls } from "@std/testing/mock";
-import type { ServerConfig } from "../../lib/server/handler.ts";
-import { newToken } from "../../lib/storage/token.ts";
-import { FaultLog, type LogEvent } from "../../lib/log/log.ts";
-import { ReplacedError, UnpublishedError } from "../../lib/storage/errors.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 import type { Policy } from "../../lib/lifecycle/policy.ts";
-import type { ItemStorage } from "../../lib/storage/storage.ts";
+import { FaultLog, type LogEvent } from "../../lib/log/log.ts";
+import type { ServerConfig } from "../../lib/server/handler.ts";
 import type { ProblemName } from "../../lib/server/problems.ts";
-import { plainHandler } from "../support/handlers.ts";
+import { ReplacedError, UnpublishedError } from "../../lib/storage/errors.ts";
+import type { ItemStorage } from "../../lib/storage/storage.ts";
+import { newToken } from "../../lib/storage/token.ts";
+import { UsageMeter } from "../../lib/usage/record/meter.ts";
 import { createHandler } from "../../main.ts";
+import { plainHandler } from "../support/handlers.ts";
+import { failing, fails, OneItem } from "../support/one_item.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
-import { UsageMeter } from "../../lib/usage/record/meter.ts";
-import { checkParity, checkProblem, CONFIG, seen, type Send, valueOf } from "./request_table.ts";
-import { failing, fails, OneItem } from "../support/one_item.ts";
 import { underPolicy } from "../support/routes.ts";
-import { StorageError } from "../../lib/errors/storage_error.ts";
+import { checkParity, checkProblem, CONFIG, seen, type Send, valueOf } from "./request_table.ts";
 
 const now = () => Date.parse("2026-11-21T12:00:00Z");
 

@@ -1,11 +1,11 @@
 /** One server process takes over from another on a shared port, under load. */
 
 import { assert, assertEquals } from "@std/assert";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
+import { LINUX, needing } from "../support/permissions.ts";
 import { field, parseResponse, type RawResponse, requestHead } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
-import { newMetadata } from "../storage/storage_suite.ts";
-import { LINUX, needing } from "../support/permissions.ts";
 
 const SHARED = { REUSE_PORT: "true" };
 const END_OF_HEAD = "\r\n\r\n";

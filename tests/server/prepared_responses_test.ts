@@ -1,19 +1,19 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { assertSpyCalls, resolvesNext } from "@std/testing/mock";
-import { prepareResponses } from "../../lib/server/prepared_responses.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { newToken } from "../../lib/storage/token.ts";
+import { prepareResponses } from "../../lib/server/prepared_responses.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { Generations, PERIOD_MS } from "../../lib/storage/generations.ts";
-import type { LookupResult } from "../../lib/storage/item.ts";
 import type { Versioned } from "../../lib/storage/generations.ts";
+import type { LookupResult } from "../../lib/storage/item.ts";
 import type { ItemStorage } from "../../lib/storage/storage.ts";
+import { newToken } from "../../lib/storage/token.ts";
 import { plainHandler, servedHandler } from "../support/handlers.ts";
-import { CONFIG, publishTableItems, requestTable } from "./request_table.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { OneItem } from "../support/one_item.ts";
 import { underPolicy } from "../support/routes.ts";
-import { StorageError } from "../../lib/errors/storage_error.ts";
+import { CONFIG, publishTableItems, requestTable } from "./request_table.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const HOUR = 3_600_000;

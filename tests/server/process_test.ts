@@ -1,13 +1,13 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
-import { checkParity } from "./request_table.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { copyProject } from "../support/copy.ts";
 import { callsIn, openIn, openLocal } from "../support/local_storage.ts";
 import { fromRoot } from "../support/paths.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
 import { parseResponse, type RawResponse, requestHead, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess, taskFlags } from "../support/server.ts";
-import { newMetadata } from "../storage/storage_suite.ts";
+import { checkParity } from "./request_table.ts";
 
 const test = needing("processes");
 

@@ -4,10 +4,10 @@
  */
 
 import { assert, assertEquals } from "@std/assert";
-import { PROBLEM_TYPES, type ProblemName } from "../../lib/server/problems.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { newToken, type Token } from "../../lib/storage/token.ts";
+import { PROBLEM_TYPES, type ProblemName } from "../../lib/server/problems.ts";
 import type { LinkedItem, PublishedItem } from "../../lib/storage/item.ts";
+import { newToken, type Token } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import type { MediaSubject } from "../support/media_subject.ts";
 import { underPolicy } from "../support/routes.ts";

@@ -1,10 +1,12 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { newToken } from "../../lib/storage/token.ts";
-import type { AfterSunset, Policy, RoutePolicies } from "../../lib/lifecycle/policy.ts";
 import { inspect } from "../../lib/lifecycle/checking/inspect.ts";
+import type { AfterSunset, Policy, RoutePolicies } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
+import { newToken } from "../../lib/storage/token.ts";
 import { servedHandler } from "../support/handlers.ts";
+import { openMemory } from "../support/memory_storage.ts";
+import { underPolicy } from "../support/routes.ts";
 import {
   checkParity,
   checkProblem,
@@ -13,8 +15,6 @@ import {
   seen,
   valueOf as field,
 } from "./request_table.ts";
-import { openMemory } from "../support/memory_storage.ts";
-import { underPolicy } from "../support/routes.ts";
 
 const at = (text: string) => Date.parse(text);
 

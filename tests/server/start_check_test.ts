@@ -1,12 +1,12 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { dirname } from "node:path";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
 import { MAIN } from "../support/routes.ts";
 import { storageIn, taskFlags } from "../support/server.ts";
 import { USERS } from "../support/users.ts";
-import { newMetadata } from "../storage/storage_suite.ts";
 
 const test = needing("processes");
 

@@ -1,10 +1,10 @@
 import { assertEquals } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { readConfig } from "../../lib/server/config.ts";
-import { needing } from "../support/permissions.ts";
-import { inFolder } from "../support/media_cli.ts";
-import { ServerProcess } from "../support/server.ts";
 import { placesOf } from "../../lib/server/storage_places.ts";
+import { inFolder } from "../support/media_cli.ts";
+import { needing } from "../support/permissions.ts";
+import { ServerProcess } from "../support/server.ts";
 
 Deno.test("the start line has storage without credentials", () => {
   const [key, secret] = ["key-of-the-bucket", "keep-this-out-of-logs"];

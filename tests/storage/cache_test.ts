@@ -1,12 +1,12 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { assertSpyCalls, resolvesNext } from "@std/testing/mock";
-import { newToken } from "../../lib/storage/token.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import type { LookupResult } from "../../lib/storage/item.ts";
-import { type Subject, testStorage } from "./storage_suite.ts";
+import { newToken } from "../../lib/storage/token.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { OneItem } from "../support/one_item.ts";
-import { StorageError } from "../../lib/errors/storage_error.ts";
+import { type Subject, testStorage } from "./storage_suite.ts";
 
 // The suite's clock begins a generation with every lookup, so changes behind the cache are seen.
 testStorage("CachedStorage", async (): Promise<Subject> => {

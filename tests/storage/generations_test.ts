@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
-import { Generations, type Versioned } from "../../lib/storage/generations.ts";
 import { StorageError } from "../../lib/errors/storage_error.ts";
+import { Generations, type Versioned } from "../../lib/storage/generations.ts";
 
 const TTL = 100;
 const DOWN = new StorageError("test", "down");

@@ -1,8 +1,8 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import { ObjectChecks } from "../../lib/storage/object_checks.ts";
-import { Generations } from "../../lib/storage/generations.ts";
-import { OneItem } from "../support/one_item.ts";
 import { StorageError } from "../../lib/errors/storage_error.ts";
+import { Generations } from "../../lib/storage/generations.ts";
+import { ObjectChecks } from "../../lib/storage/object_checks.ts";
+import { OneItem } from "../support/one_item.ts";
 
 const DOWN = new StorageError("test", "no answer");
 const MISSING = new StorageError("test", "missing");

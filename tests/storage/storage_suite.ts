@@ -5,14 +5,14 @@
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { createHash } from "node:crypto";
-import { newToken, type Token } from "../../lib/storage/token.ts";
-import type { ContentReference, PublishedItem } from "../../lib/storage/item.ts";
-import { PERIOD_MS } from "../../lib/storage/generations.ts";
-import type { ItemStorage } from "../../lib/storage/storage.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 import { UnpublishedError } from "../../lib/storage/errors.ts";
+import { PERIOD_MS } from "../../lib/storage/generations.ts";
+import type { ContentReference, PublishedItem } from "../../lib/storage/item.ts";
+import type { ItemStorage } from "../../lib/storage/storage.ts";
+import { newToken, type Token } from "../../lib/storage/token.ts";
 import { bytesOf, streamOf } from "../support/body.ts";
 import type { Test } from "../support/permissions.ts";
-import { StorageError } from "../../lib/errors/storage_error.ts";
 
 export type ItemMetadata = Omit<PublishedItem, keyof ContentReference>;
 

@@ -1,13 +1,13 @@
 /** Storage with content in a bucket, for one test. */
 
+import { readConfig } from "../../lib/server/config.ts";
 import { BucketContent } from "../../lib/storage/content/bucket/content.ts";
 import type { BucketSettings } from "../../lib/storage/content/content_place.ts";
 import type { Engine } from "../../lib/storage/engines/engine.ts";
-import { readConfig } from "../../lib/server/config.ts";
+import { storageOn } from "../../lib/storage/engines/open_storage.ts";
 import { type MediaSubject, subjectOn } from "./media_subject.ts";
 import { openMemoryEngine } from "./memory_storage.ts";
 import type { S3Store } from "./s3_store.ts";
-import { storageOn } from "../../lib/storage/engines/open_storage.ts";
 
 let prefixes = 0;
 

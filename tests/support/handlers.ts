@@ -1,9 +1,9 @@
 /** The server's handler, for tests that send requests to it without a socket. */
 
 import { FaultLog, type Log } from "../../lib/log/log.ts";
-import { prepareResponses } from "../../lib/server/prepared_responses.ts";
 import type { Handler } from "../../lib/server/handler.ts";
 import type { Server } from "../../lib/server/handler.ts";
+import { prepareResponses } from "../../lib/server/prepared_responses.ts";
 import type { CachedStorage } from "../../lib/storage/cache.ts";
 import { createHandler } from "../../main.ts";
 import { ROUTES } from "./routes.ts";

@@ -3,8 +3,8 @@
 import type { Database, Statement } from "../../lib/database/sql/database.ts";
 import { SqliteDatabase } from "../../lib/database/sqlite/database.ts";
 import { DENO_RUNTIME } from "../../lib/database/sqlite/deno_runtime.ts";
-import { LEDGER_OPTIONS } from "../../lib/usage/record/open_ledger.ts";
 import { Ledger } from "../../lib/usage/record/ledger.ts";
+import { LEDGER_OPTIONS } from "../../lib/usage/record/open_ledger.ts";
 
 /** Stands in every statement for the time at which it is run. */
 const CLOCK = "(the clock of the test)";

@@ -1,8 +1,8 @@
 /** Sessions and rows in a ledger, written as a server writes them. */
 
+import type { BeginOptions, Ledger } from "../../lib/usage/record/ledger.ts";
 import type { Session, UsageCount } from "../../lib/usage/record/records.ts";
 import { NOON, PROCESS } from "./counted_call.ts";
-import type { BeginOptions, Ledger } from "../../lib/usage/record/ledger.ts";
 
 /** Begins a session, as a server that registers does. */
 export async function begin(

@@ -1,9 +1,9 @@
 /** Local storage in a temporary folder, for one test. */
 
-import type { Engine } from "../../lib/storage/engines/engine.ts";
 import { FolderContent } from "../../lib/storage/content/folder/content.ts";
-import { openEngine } from "../../lib/storage/engines/sqlite.ts";
+import type { Engine } from "../../lib/storage/engines/engine.ts";
 import { type OpenStorage, storageOn } from "../../lib/storage/engines/open_storage.ts";
+import { openEngine } from "../../lib/storage/engines/sqlite.ts";
 import { type MediaSubject, subjectOn } from "./media_subject.ts";
 
 /** Opens the storage that a server keeps in a folder. */

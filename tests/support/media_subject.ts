@@ -1,12 +1,12 @@
 /** Storage into which a test publishes. */
 
-import type { Ledger } from "../../lib/usage/record/ledger.ts";
-import type { OpenStorage } from "../../lib/storage/engines/open_storage.ts";
-import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
 import { hashOf } from "../../lib/storage/content/hash.ts";
+import type { OpenStorage } from "../../lib/storage/engines/open_storage.ts";
 import type { PublishedItem } from "../../lib/storage/item.ts";
-import { sourceOf } from "./body.ts";
+import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
+import type { Ledger } from "../../lib/usage/record/ledger.ts";
 import type { ItemMetadata, Subject } from "../storage/storage_suite.ts";
+import { sourceOf } from "./body.ts";
 
 /** Storage, with functions that change and show what it holds. */
 export interface MediaSubject extends Subject {

@@ -1,7 +1,9 @@
 /** A content store in memory, which needs no permissions. */
 
-import type { Catalogue } from "../../lib/storage/catalogue/catalogue.ts";
+import { SerialQueue } from "../../lib/async/serial_queue.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 import type { ByteRange } from "../../lib/http/byte_range.ts";
+import type { Catalogue } from "../../lib/storage/catalogue/catalogue.ts";
 import type {
   Comparison,
   Content,
@@ -9,8 +11,6 @@ import type {
   Source,
 } from "../../lib/storage/content/content_store.ts";
 import type { ContentReference } from "../../lib/storage/item.ts";
-import { SerialQueue } from "../../lib/async/serial_queue.ts";
-import { StorageError } from "../../lib/errors/storage_error.ts";
 
 /** Content that lasts as long as its object. */
 export class MemoryContent implements PlainStore {

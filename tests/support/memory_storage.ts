@@ -1,10 +1,10 @@
 /** Storage in memory, for one test; needs no permissions. */
 
 import type { Engine } from "../../lib/storage/engines/engine.ts";
-import { openEngine } from "../../lib/storage/engines/sqlite.ts";
-import { MemoryContent } from "./memory_content.ts";
-import { type MediaSubject, subjectOn } from "./media_subject.ts";
 import { storageOn } from "../../lib/storage/engines/open_storage.ts";
+import { openEngine } from "../../lib/storage/engines/sqlite.ts";
+import { type MediaSubject, subjectOn } from "./media_subject.ts";
+import { MemoryContent } from "./memory_content.ts";
 
 /** Opens an empty database in memory. */
 export async function openMemoryEngine(): Promise<Engine & AsyncDisposable> {

@@ -1,10 +1,10 @@
 /** The notice in every phase. */
 
-import { PROBLEM_TYPES } from "../../lib/server/problems.ts";
-import { noticeAt } from "../../lib/lifecycle/notice.ts";
 import { noticePage } from "../../lib/documents/notice_page.ts";
+import { noticeAt } from "../../lib/lifecycle/notice.ts";
 import type { PHASES, Policy } from "../../lib/lifecycle/policy.ts";
 import { definePolicy, type PolicySettings } from "../../lib/lifecycle/policy_settings.ts";
+import { PROBLEM_TYPES } from "../../lib/server/problems.ts";
 
 export const SETTINGS: PolicySettings = {
   deprecatedAt: "2027-01-01",

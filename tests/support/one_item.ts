@@ -1,10 +1,10 @@
 /** Storage with one item, which succeeds and fails as a test wants, and records its calls. */
 
 import { spy } from "@std/testing/mock";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 import type { LookupResult } from "../../lib/storage/item.ts";
 import type { ItemStorage } from "../../lib/storage/storage.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
-import { StorageError } from "../../lib/errors/storage_error.ts";
 
 /** Storage that finds one item under every token, and lacks its content. */
 export class OneItem implements ItemStorage {

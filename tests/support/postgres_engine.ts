@@ -3,10 +3,10 @@
  * which bare `deno test` does not permit.
  */
 
-import type * as engine from "../../lib/storage/engines/postgres.ts";
-import { CATALOGUE } from "../../lib/storage/catalogue/schema.ts";
-import { LEDGER } from "../../lib/usage/record/schema.ts";
 import type { Database } from "../../lib/database/sql/database.ts";
+import { CATALOGUE } from "../../lib/storage/catalogue/schema.ts";
+import type * as engine from "../../lib/storage/engines/postgres.ts";
+import { LEDGER } from "../../lib/usage/record/schema.ts";
 
 /** `openEngine()` of lib/storage/engines/postgres.ts. */
 export const openEngine: typeof engine.openEngine = async (...args) =>

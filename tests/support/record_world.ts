@@ -3,22 +3,22 @@
  * was answered, and of each ledger what the operator can know.
  */
 
-import { PROGRAM } from "./usage_report.ts";
 import { assert, assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
-import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
+import type { Database, Row } from "../../lib/database/sql/database.ts";
 import { RefusedError } from "../../lib/errors/refused_error.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
+import type { Ledger } from "../../lib/usage/record/ledger.ts";
+import { Recorder } from "../../lib/usage/record/recorder.ts";
+import { type FlushPart, lagOf, type Session } from "../../lib/usage/record/records.ts";
 import { declareGone } from "../../lib/usage/verdict/declarations.ts";
 import { reportUsage } from "../../lib/usage/verdict/report.ts";
 import { endOf, isSilent } from "../../lib/usage/verdict/session_state.ts";
 import type { Verdict } from "../../lib/usage/verdict/verdict.ts";
-import type { Database, Row } from "../../lib/database/sql/database.ts";
-import type { Ledger } from "../../lib/usage/record/ledger.ts";
-import { type FlushPart, lagOf, type Session } from "../../lib/usage/record/records.ts";
-import { Recorder } from "../../lib/usage/record/recorder.ts";
 import { countOne, NOON, PROCESS } from "./counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "./ledger_at.ts";
-import { StorageError } from "../../lib/errors/storage_error.ts";
+import { PROGRAM } from "./usage_report.ts";
 
 const [MINUTE, HOUR] = [60_000, 3_600_000];
 /** Within so many milliseconds, the first call of a client is flushed. */

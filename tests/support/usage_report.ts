@@ -1,13 +1,13 @@
 /** Reports on ledgers written by hand. */
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
+import type { Session, UsageRow } from "../../lib/usage/record/records.ts";
 import {
   type ProgramNames,
   reportUsage,
   type UsageReport,
   type UsageReportOptions,
 } from "../../lib/usage/verdict/report.ts";
-import type { Session, UsageRow } from "../../lib/usage/record/records.ts";
 import { PROCESS } from "./counted_call.ts";
 
 /** The time of all reports: noon of a Tuesday. */

@@ -1,22 +1,22 @@
 /** The gate's exit status is a verdict, or 2 for a command line or setting that is wrong. */
 
+import { definePolicy } from "@media-head/lifecycle";
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { stub } from "@std/testing/mock";
-import { DatabaseSync } from "node:sqlite";
 import process from "node:process";
-import { definePolicy } from "@media-head/lifecycle";
+import { DatabaseSync } from "node:sqlite";
+import { ExitError } from "../../lib/errors/exit_status.ts";
 import { RefusedError } from "../../lib/errors/refused_error.ts";
-import { usageCommand } from "../../lib/usage/usage_command.ts";
-import { openUsage } from "../../lib/usage/mod.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
 import { runUsage } from "../../lib/usage/lifecycle_usage.ts";
+import { openUsage } from "../../lib/usage/mod.ts";
+import { usageCommand } from "../../lib/usage/usage_command.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { type CommandResult, inFolder, mediaHere } from "../support/media_cli.ts";
 import { run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
-import { StorageError } from "../../lib/errors/storage_error.ts";
-import { ExitError } from "../../lib/errors/exit_status.ts";
 
 const test = needing("processes");
 

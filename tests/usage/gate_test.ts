@@ -8,8 +8,8 @@ import { DatabaseSync } from "node:sqlite";
 import { DENO_RUNTIME } from "../../lib/database/sqlite/deno_runtime.ts";
 import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import { usageCommand } from "../../lib/usage/usage_command.ts";
 import { openLedger } from "../../lib/usage/record/open_ledger.ts";
+import { usageCommand } from "../../lib/usage/usage_command.ts";
 import { type CommandResult, inFolder, media } from "../support/media_cli.ts";
 import { fromRoot } from "../support/paths.ts";
 import { type Condition, needing, program, shared } from "../support/permissions.ts";
@@ -17,8 +17,8 @@ import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 import { sideBySide } from "../support/side_by_side.ts";
-import { until } from "../support/within.ts";
 import { DAY, PROGRAM } from "../support/usage_report.ts";
+import { until } from "../support/within.ts";
 
 const [CLEAR, CALLED, UNKNOWN] = [0, 1, 3];
 

@@ -1,6 +1,6 @@
 /** The record that an application keeps. Its package is tested in `tests/with_packages/usage_package.ts`. */
 
-import { assertSpyCalls, stub } from "@std/testing/mock";
+import { definePolicy } from "@media-head/lifecycle";
 import {
   assert,
   assertEquals,
@@ -9,22 +9,22 @@ import {
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
+import { assertSpyCalls, stub } from "@std/testing/mock";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import process from "node:process";
-import { definePolicy } from "@media-head/lifecycle";
-import { runLifecycle } from "../../lib/lifecycle/checking/check.ts";
-import { type LogEvent, openUsage, type UsageOptions } from "../../lib/usage/mod.ts";
-import { PhaseLog } from "../../lib/log/phases.ts";
 import { nodeRuntime } from "../../lib/database/sqlite/node_runtime.ts";
-import { openLedger } from "../../lib/usage/record/open_ledger.ts";
+import { CHECK_CLIENT } from "../../lib/lifecycle/breaking.ts";
+import { runLifecycle } from "../../lib/lifecycle/checking/check.ts";
+import { PhaseLog } from "../../lib/log/phases.ts";
 import { runUsage } from "../../lib/usage/lifecycle_usage.ts";
+import { type LogEvent, openUsage, type UsageOptions } from "../../lib/usage/mod.ts";
+import { openLedger } from "../../lib/usage/record/open_ledger.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { needing } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
-import { CHECK_CLIENT } from "../../lib/lifecycle/breaking.ts";
 
 const test = needing("files");
 

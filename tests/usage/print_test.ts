@@ -2,9 +2,9 @@
 
 import { assertEquals, assertMatch } from "@std/assert";
 import project from "../../deno.json" with { type: "json" };
+import { run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { LINUX, needing } from "../support/permissions.ts";
-import { run } from "../support/npm.ts";
 
 const PROGRAM = [
   Deno.execPath(),

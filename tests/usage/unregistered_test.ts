@@ -1,11 +1,11 @@
 /** An application that starts without its record, and what its verdicts say. */
 
+import { definePolicy } from "@media-head/lifecycle";
 import { assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
-import { definePolicy } from "@media-head/lifecycle";
-import { type LogEvent, openUsage, type UsageOptions } from "../../lib/usage/mod.ts";
-import { StorageError } from "../../lib/errors/storage_error.ts";
 import { PostgresDatabase } from "../../lib/database/postgres/database.ts";
+import { StorageError } from "../../lib/errors/storage_error.ts";
+import { type LogEvent, openUsage, type UsageOptions } from "../../lib/usage/mod.ts";
 import { askGate } from "../support/gate.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { needing, shared } from "../support/permissions.ts";

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { newMetadata } from "../storage/storage_suite.ts";
-import { openLocal } from "../support/local_storage.ts";
 import { type CacheName, CACHES, needsOf, startCache } from "../support/caches.ts";
+import { openLocal } from "../support/local_storage.ts";
 import { missingOf, needing } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
 import { requestRaw } from "../support/raw_http.ts";

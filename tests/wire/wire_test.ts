@@ -3,12 +3,12 @@ import { DatabaseSync } from "node:sqlite";
 import { openEngine } from "../../lib/storage/engines/sqlite.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { checkParity, checkProblem } from "../server/request_table.ts";
+import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { field, requestHead, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess, storageIn } from "../support/server.ts";
-import { newMetadata } from "../storage/storage_suite.ts";
 
 const test = needing("processes");
 

@@ -1,8 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { describeApi } from "../../lib/documents/openapi.ts";
-import { ROUTES, underPolicy } from "../support/routes.ts";
 import { OPEN, POLICY, REDIRECTING } from "../support/notice_pages.ts";
 import { needing } from "../support/permissions.ts";
+import { ROUTES, underPolicy } from "../support/routes.ts";
 
 // The linter of @redocly/cli as a library: the same rules, without a process for each document.
 needing("environment", "files")(

@@ -4,6 +4,10 @@
  */
 
 import { delay } from "@std/async/delay";
+import { waitFor } from "../../async/abort.ts";
+import { fulfilledWithin } from "../../async/deadline.ts";
+import { settingOf } from "../open_options.ts";
+import { placeIn, schemaIn, warningOf } from "../postgres_url.ts";
 import type {
   ColumnType,
   Database,
@@ -12,16 +16,12 @@ import type {
   TransactionOptions,
   Value,
 } from "../sql/database.ts";
-import { StorageError } from "../../errors/storage_error.ts";
-import { settingOf } from "../open_options.ts";
-import { waitFor } from "../../async/abort.ts";
-import { fulfilledWithin } from "../../async/deadline.ts";
-import { placeIn, schemaIn, warningOf } from "../postgres_url.ts";
 import { creationOf, type Schema, tableOf } from "../sql/schema.ts";
+import { NotCreatedError } from "../../errors/not_created_error.ts";
+import { StorageError } from "../../errors/storage_error.ts";
 import { clientOf, type PostgresOptions } from "./client.ts";
 import { DIALECT } from "./dialect.ts";
 import { loadDriver, type Pool, type PoolClient } from "./driver.ts";
-import { NotCreatedError } from "../../errors/not_created_error.ts";
 
 /** The timeout for connecting, and for a statement that a request waits for, in milliseconds. */
 const READ_TIMEOUT_MS = 1_500;

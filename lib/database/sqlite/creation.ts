@@ -2,10 +2,10 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import type { OpenOptions } from "../open_options.ts";
-import { isBusy } from "./lock.ts";
 import { creationOf, type Schema } from "../sql/schema.ts";
-import { DIALECT } from "./dialect.ts";
 import { NotCreatedError } from "../../errors/not_created_error.ts";
+import { DIALECT } from "./dialect.ts";
+import { isBusy } from "./lock.ts";
 
 /** Reads the state in one statement, because another process may be creating the tables. */
 const STATE = `SELECT count(*) AS tables, (SELECT application_id FROM pragma_application_id) AS id,

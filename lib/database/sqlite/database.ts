@@ -8,6 +8,8 @@
  */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { waitFor } from "../../async/abort.ts";
+import { type OpenOptions, settingOf } from "../open_options.ts";
 import type {
   ColumnType,
   Database,
@@ -16,14 +18,12 @@ import type {
   TransactionOptions,
   Value,
 } from "../sql/database.ts";
-import { waitFor } from "../../async/abort.ts";
+import type { Schema } from "../sql/schema.ts";
+import { NotCreatedError } from "../../errors/not_created_error.ts";
 import { StorageError } from "../../errors/storage_error.ts";
-import { type OpenOptions, settingOf } from "../open_options.ts";
 import { createTables, inTransaction } from "./creation.ts";
 import { retryWhileBusy } from "./lock.ts";
 import { isMissing, type SqliteRuntime } from "./runtime.ts";
-import type { Schema } from "../sql/schema.ts";
-import { NotCreatedError } from "../../errors/not_created_error.ts";
 
 /** Milliseconds to wait for a lock on opening, e.g. while another process creates the tables. */
 const OPEN_TIMEOUT_MS = 30_000;

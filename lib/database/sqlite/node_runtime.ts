@@ -3,9 +3,9 @@
  * and give an ES module no `require`.
  */
 
-import { isMissing, type SqliteRuntime } from "./runtime.ts";
-import { quoted } from "../../input/printable.ts";
 import { RefusedError } from "../../errors/refused_error.ts";
+import { quoted } from "../../input/printable.ts";
+import { isMissing, type SqliteRuntime } from "./runtime.ts";
 
 /** @throws {RefusedError} If this runtime has no SQLite. */
 export function nodeRuntime(): SqliteRuntime {

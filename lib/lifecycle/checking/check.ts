@@ -4,9 +4,9 @@ import { parseArgs } from "node:util";
 import { parseHttpDate } from "../../http/http_date.ts";
 import type { Field } from "../../http/outcome.ts";
 import { formatInstant } from "../../http/timestamp.ts";
+import { CHECK_CLIENT } from "../breaking.ts";
 import { isCacheControl } from "../cache_control.ts";
 import { type Fault, inspect, type Inspection, RELATIONS } from "./inspect.ts";
-import { CHECK_CLIENT } from "../breaking.ts";
 
 const USAGE = `Usage: lifecycle check [--json] [--header "NAME: VALUE"]... URL...
 

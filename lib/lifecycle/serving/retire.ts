@@ -3,8 +3,8 @@
 import { isHost } from "../../http/host.ts";
 import type { Field } from "../../http/outcome.ts";
 import { isCacheControl } from "../cache_control.ts";
-import type { LifecycleOptions, RequestHead } from "./options.ts";
 import type { Policy } from "../policy.ts";
+import type { LifecycleOptions, RequestHead } from "./options.ts";
 import { retirementOf } from "./retirement.ts";
 
 /** The members used of an `IncomingMessage` or an `Http2ServerRequest`. */

@@ -1,18 +1,18 @@
 /** The application of a policy to requests, for every kind of server. */
 
-import { productOf } from "../../http/user_agent.ts";
 import { CORS_FIELDS } from "../../http/cors.ts";
 import { parseHttpDate } from "../../http/http_date.ts";
 import type { Field } from "../../http/outcome.ts";
+import { productOf } from "../../http/user_agent.ts";
 import { announcementFields } from "../announcement.ts";
+import { isBreaking, isCheck } from "../breaking.ts";
 import { limitFreshness } from "../freshness.ts";
 import { mismatch } from "../mismatch.ts";
-import { attempt, requireOptions } from "./options.ts";
-import type { LifecycleOptions, RequestHead } from "./options.ts";
 import { momentAt, type Policy } from "../policy.ts";
 import { type Refusal, refusal } from "../refusal.ts";
+import { attempt, requireOptions } from "./options.ts";
+import type { LifecycleOptions, RequestHead } from "./options.ts";
 import { successorOf } from "./successor.ts";
-import { isBreaking, isCheck } from "../breaking.ts";
 
 /** How a policy applies to one request. */
 interface Retirement {

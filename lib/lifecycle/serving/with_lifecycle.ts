@@ -1,8 +1,8 @@
 /** Retirement for any Fetch API handler. */
 
 import type { Field } from "../../http/outcome.ts";
-import { isPromise, type LifecycleOptions } from "./options.ts";
 import type { Policy } from "../policy.ts";
+import { isPromise, type LifecycleOptions } from "./options.ts";
 import { retirementOf } from "./retirement.ts";
 
 /**

@@ -1,9 +1,9 @@
 /** CSV (RFC 4180) whose first line names the members of the records in the lines after it. */
 
-import { Buffer } from "node:buffer";
 import { parse } from "@std/csv/parse";
-import { quoted } from "../../input/printable.ts";
+import { Buffer } from "node:buffer";
 import { RefusedError } from "../../errors/refused_error.ts";
+import { quoted } from "../../input/printable.ts";
 import { decodeLine, MEMBERS, type RawRecord } from "./imported_record.ts";
 import { type ImportLine, MAX_LINE_BYTES } from "./lines.ts";
 

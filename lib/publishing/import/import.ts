@@ -6,18 +6,18 @@
  * has the token of another, because then each must see the effect of those before it.
  */
 
-import type { Added, MediaStorage } from "../../storage/media/media_storage.ts";
-import type { CatalogueEntry } from "../../storage/item.ts";
-import { MissingError } from "../../storage/errors.ts";
-import type { Token } from "../../storage/token.ts";
+import { StorageError } from "../../errors/storage_error.ts";
 import { messageOf } from "../../input/printable.ts";
 import { unpublish, type UnpublishOptions } from "../unpublish.ts";
+import { MissingError } from "../../storage/errors.ts";
+import type { CatalogueEntry } from "../../storage/item.ts";
+import type { Added, MediaStorage } from "../../storage/media/media_storage.ts";
+import type { Token } from "../../storage/token.ts";
 import { type ContentOptions, type ContentRecord, importContent } from "./content.ts";
 import { derivedTokenOf, entryFor, factsOf, NONE, requireSame } from "./facts.ts";
+import { type ImportRecord, readRecord } from "./imported_record.ts";
 import { type ImportInput, isBlank } from "./input.ts";
 import type { ImportLine } from "./lines.ts";
-import { type ImportRecord, readRecord } from "./imported_record.ts";
-import { StorageError } from "../../errors/storage_error.ts";
 
 /** The number of records by outcome. */
 export interface ImportCounts {

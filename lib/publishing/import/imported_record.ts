@@ -1,16 +1,16 @@
 /** Parsing records to import, with the members that `media export` prints. */
 
 import { z } from "zod";
+import { RefusedError } from "../../errors/refused_error.ts";
 import { parseInstant } from "../../http/timestamp.ts";
-import { type Kind, MAX_LOCATION, MAX_STATED } from "../../storage/item.ts";
-import { parseToken } from "../../storage/token.ts";
+import { quoted } from "../../input/printable.ts";
 import { parseLanguageTag } from "../language_tag.ts";
 import { isPublicUrl, parseLocation } from "../location.ts";
 import { kindOf, parseMediaType } from "../media_type.ts";
-import { quoted } from "../../input/printable.ts";
 import { FILE_NAME, parseFileName } from "../publish.ts";
 import { recordable } from "../publish_url.ts";
-import { RefusedError } from "../../errors/refused_error.ts";
+import { type Kind, MAX_LOCATION, MAX_STATED } from "../../storage/item.ts";
+import { parseToken } from "../../storage/token.ts";
 
 /** Returns the refusal of a record for the value of a member. */
 export function refusalOfMember(name: string, value: unknown, reason: string): RefusedError {

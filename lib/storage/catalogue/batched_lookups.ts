@@ -4,11 +4,11 @@
  */
 
 import { SerialQueue } from "../../async/serial_queue.ts";
-import type { Row } from "../../database/sql/database.ts";
-import { ITEM_COLUMNS, type Lookups } from "./catalogue.ts";
-import type { Token } from "../token.ts";
 import type { PostgresDatabase } from "../../database/postgres/database.ts";
+import type { Row } from "../../database/sql/database.ts";
 import { StorageError } from "../../errors/storage_error.ts";
+import type { Token } from "../token.ts";
+import { ITEM_COLUMNS, type Lookups } from "./catalogue.ts";
 
 /** Selects the state of the catalogue with each requested item; a single row if none is found. */
 const FIND = `SELECT catalogue.version, current_setting('transaction_read_only') AS read_only,

@@ -4,6 +4,16 @@
  */
 
 import {
+  chunksOf,
+  type Database,
+  pages,
+  type Row,
+  type Statement,
+  type Value,
+} from "../../database/sql/database.ts";
+import { RefusedError } from "../../errors/refused_error.ts";
+import type { Versioned } from "../generations.ts";
+import {
   type CatalogueEntry,
   type ContentReference,
   entryOf,
@@ -12,17 +22,7 @@ import {
   type LookupResult,
   type PublishedItem,
 } from "../item.ts";
-import { RefusedError } from "../../errors/refused_error.ts";
-import type { Versioned } from "../generations.ts";
 import { type Token, tokenOf } from "../token.ts";
-import {
-  chunksOf,
-  type Database,
-  pages,
-  type Row,
-  type Statement,
-  type Value,
-} from "../../database/sql/database.ts";
 
 export type CatalogueRecord = readonly [Token, CatalogueEntry];
 

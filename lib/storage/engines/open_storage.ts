@@ -4,11 +4,11 @@
  */
 
 import type { OpenOptions } from "../../database/open_options.ts";
-import type { Ledger } from "../../usage/record/ledger.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { ContentPlace } from "../content/content_place.ts";
 import type { ContentStore } from "../content/content_store.ts";
 import { MediaStorage } from "../media/media_storage.ts";
+import type { Ledger } from "../../usage/record/ledger.ts";
 import type { Engine } from "./engine.ts";
 
 interface StoragePlaces {

@@ -2,13 +2,13 @@
 
 import { waitFor } from "../../async/abort.ts";
 import type { OpenOptions } from "../../database/open_options.ts";
-import type { Engine } from "./engine.ts";
-import { Catalogue } from "../catalogue/catalogue.ts";
-import { Ledger } from "../../usage/record/ledger.ts";
 import { PostgresDatabase } from "../../database/postgres/database.ts";
-import { LEDGER } from "../../usage/record/schema.ts";
-import { CATALOGUE } from "../catalogue/schema.ts";
 import { BatchedLookups } from "../catalogue/batched_lookups.ts";
+import { Catalogue } from "../catalogue/catalogue.ts";
+import { CATALOGUE } from "../catalogue/schema.ts";
+import { Ledger } from "../../usage/record/ledger.ts";
+import { LEDGER } from "../../usage/record/schema.ts";
+import type { Engine } from "./engine.ts";
 
 /**
  * Opens a database, creating its tables if needed.

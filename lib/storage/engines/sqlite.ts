@@ -1,13 +1,13 @@
 /** The SQLite engine: the catalogue in one file, the ledger in another beside it. */
 
 import type { OpenOptions } from "../../database/open_options.ts";
-import type { Engine } from "./engine.ts";
-import { Catalogue, ITEM_COLUMNS } from "../catalogue/catalogue.ts";
-import { Ledger } from "../../usage/record/ledger.ts";
-import { DENO_RUNTIME } from "../../database/sqlite/deno_runtime.ts";
 import { MEMORY, SqliteDatabase } from "../../database/sqlite/database.ts";
-import { LEDGER_OPTIONS } from "../../usage/record/open_ledger.ts";
+import { DENO_RUNTIME } from "../../database/sqlite/deno_runtime.ts";
+import { Catalogue, ITEM_COLUMNS } from "../catalogue/catalogue.ts";
 import { CATALOGUE } from "../catalogue/schema.ts";
+import { Ledger } from "../../usage/record/ledger.ts";
+import { LEDGER_OPTIONS } from "../../usage/record/open_ledger.ts";
+import type { Engine } from "./engine.ts";
 
 const FIND = `SELECT ${ITEM_COLUMNS} FROM media_head_item WHERE token = $1`;
 const VERSION = "SELECT version FROM media_head_catalogue";

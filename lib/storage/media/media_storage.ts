@@ -2,20 +2,20 @@
  * Storage of media: a catalogue and a content store. The server reads it, and commands write to it.
  */
 
-import type { Body } from "../../http/outcome.ts";
-import type { ByteRange } from "../../http/byte_range.ts";
-import type { Catalogue, CatalogueRecord } from "../catalogue/catalogue.ts";
-import type { ContentStore, ExistingContent, Leftover, Source } from "../content/content_store.ts";
-import type { ContentReference, LookupResult, PublishedItem } from "../item.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
 import { forEach } from "../../async/for_each.ts";
-import { MissingError, ReplacedError, UnpublishedError } from "../errors.ts";
-import { quoted } from "../../input/printable.ts";
 import { RefusedError } from "../../errors/refused_error.ts";
+import { StorageError } from "../../errors/storage_error.ts";
+import type { ByteRange } from "../../http/byte_range.ts";
+import type { Body } from "../../http/outcome.ts";
+import { quoted } from "../../input/printable.ts";
+import type { Catalogue, CatalogueRecord } from "../catalogue/catalogue.ts";
+import type { ContentStore, ExistingContent, Leftover, Source } from "../content/content_store.ts";
+import { MissingError, ReplacedError, UnpublishedError } from "../errors.ts";
+import type { ContentReference, LookupResult, PublishedItem } from "../item.ts";
 import type { ObjectChecks } from "../object_checks.ts";
 import type { ItemStorage, OnFault } from "../storage.ts";
 import type { Token } from "../token.ts";
-import { StorageError } from "../../errors/storage_error.ts";
 
 /** The timeout of a storage check, in milliseconds. */
 const CHECK_TIMEOUT_MS = 5_000;

@@ -1,20 +1,20 @@
 /** The page for a client's owner: what to change, by when, and the evidence. */
 
-import { code, escape } from "../../pages/html.ts";
+import { formatInstant } from "../../http/timestamp.ts";
 import { noticeAt } from "../../lifecycle/notice.ts";
+import { code, escape } from "../../pages/html.ts";
 import { changes, contactLink, dates } from "../../pages/notice_parts.ts";
 import { listOf } from "../../pages/plain_text.ts";
-import { formatInstant } from "../../http/timestamp.ts";
-import { picture } from "./picture.ts";
-import { brownoutTexts } from "./client_sentences.ts";
-import { list, pathText, prose } from "./prose.ts";
-import { PICTURE_STYLE, reportPage } from "./report_page.ts";
 import { bareNameOf, kindOf } from "../record/client_names.ts";
 import type { Session } from "../record/records.ts";
 import { judgedRoutes } from "../verdict/announcements.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import { callsIn, type ClientUsage } from "../verdict/sums.ts";
 import { RULES, sinceText } from "./call_sentences.ts";
+import { brownoutTexts } from "./client_sentences.ts";
+import { picture } from "./picture.ts";
+import { list, pathText, prose } from "./prose.ts";
+import { PICTURE_STYLE, reportPage } from "./report_page.ts";
 import { plural } from "./wording.ts";
 
 /** The facts on the page besides the report. Unknown ones are left out. */

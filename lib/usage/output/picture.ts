@@ -1,13 +1,13 @@
 /** The picture of the calls to a route, day by day. */
 
+import type { Policy } from "../../lifecycle/policy.ts";
 import { escape, time } from "../../pages/html.ts";
 import { dateText } from "../../pages/plain_text.ts";
-import type { Policy } from "../../lifecycle/policy.ts";
 import { type DayNote, notesOf } from "../verdict/day_notes.ts";
 import type { RouteUsage } from "../verdict/report.ts";
 import { noteText } from "./call_sentences.ts";
-import { plural } from "./wording.ts";
 import { DATE, details, list } from "./prose.ts";
+import { plural } from "./wording.ts";
 
 /** The position of the axis, in percent from the top. */
 const AXIS_Y = 85;

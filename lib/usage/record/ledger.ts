@@ -3,6 +3,14 @@
  * `tests/usage/record/ledger_suite.ts`.
  */
 
+import { yieldToRequests } from "../../async/yield.ts";
+import {
+  chunksOf,
+  type Database,
+  pages,
+  type Row,
+  type Statement,
+} from "../../database/sql/database.ts";
 import { DAY_MS, dayOf } from "./day.ts";
 import {
   type FlushPart,
@@ -14,14 +22,6 @@ import {
   USAGE_KEY,
   type UsageRow,
 } from "./records.ts";
-import {
-  chunksOf,
-  type Database,
-  pages,
-  type Row,
-  type Statement,
-} from "../../database/sql/database.ts";
-import { yieldToRequests } from "../../async/yield.ts";
 
 const KEY_COLUMNS = USAGE_KEY.join(", ");
 const SESSION_COLUMNS =

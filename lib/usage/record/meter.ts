@@ -1,7 +1,7 @@
 /** Counts calls to deprecated routes by client. Counts stay in memory until a flush takes them. */
 
-import { OTHER } from "../../http/user_agent.ts";
 import { formatInstant } from "../../http/timestamp.ts";
+import { OTHER } from "../../http/user_agent.ts";
 import type { Moment, RoutePolicies } from "../../lifecycle/policy.ts";
 import { callerOf, ClientNames, PROBE_PREFIX } from "./client_names.ts";
 import { dayOf } from "./day.ts";

@@ -4,16 +4,16 @@
  */
 
 import { yieldToRequests } from "../../async/yield.ts";
+import { StorageError } from "../../errors/storage_error.ts";
 import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { FaultLog, type Log } from "../../log/log.ts";
-import { StorageError } from "../../errors/storage_error.ts";
 import { Backlog } from "./backlog.ts";
 import { clockFault } from "./clock_fault.ts";
 import { DAY_MS, dayOf } from "./day.ts";
 import { FlushSchedule } from "./flush_schedule.ts";
 import type { BeginOptions, Ledger } from "./ledger.ts";
 import { LivedTime } from "./lived_time.ts";
-import { sessionFacts } from "./session_name.ts";
+import { UsageMeter } from "./meter.ts";
 import {
   type FlushPart,
   type LedgerTime,
@@ -22,8 +22,8 @@ import {
   type Session,
   type UsageCount,
 } from "./records.ts";
-import { UsageMeter } from "./meter.ts";
 import { Retention } from "./retention.ts";
+import { sessionFacts } from "./session_name.ts";
 
 /** The number of attempts at the last flush. */
 const STOP_TRIES = 6;

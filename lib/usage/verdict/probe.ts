@@ -5,10 +5,10 @@
  */
 
 import { momentAt, type Phase, type RoutePolicies } from "../../lifecycle/policy.ts";
+import { OTHER_PROBES, PROBE_FIELD, PROBE_PREFIX } from "../record/client_names.ts";
 import { dayOf } from "../record/day.ts";
 import type { Ledger } from "../record/ledger.ts";
 import { MINUTE_MS, type Session } from "../record/records.ts";
-import { OTHER_PROBES, PROBE_FIELD, PROBE_PREFIX } from "../record/client_names.ts";
 import type { Answer, HiddenCalls } from "./hidden_calls.ts";
 import { waitForReports } from "./waiting.ts";
 

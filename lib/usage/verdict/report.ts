@@ -6,9 +6,9 @@
  */
 
 import { WrongUsageError } from "../../errors/refused_error.ts";
+import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { DAY_MS, dayOf } from "../record/day.ts";
 import type { Ledger } from "../record/ledger.ts";
-import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import type { Session } from "../record/records.ts";
 import { announcedPolicies, judgedRoutes, type OtherDates, otherDates } from "./announcements.ts";
 import { completeSince, type Evidence } from "./doubts.ts";

@@ -1,7 +1,7 @@
 /** The sums of a ledger's rows: the calls of each client, and of each route by day. */
 
-import { PROBE_PREFIX } from "../record/client_names.ts";
 import type { Phase } from "../../lifecycle/policy.ts";
+import { PROBE_PREFIX } from "../record/client_names.ts";
 import type { UsageRow } from "../record/records.ts";
 
 /** Calls by phase. */

@@ -1,8 +1,8 @@
 /** Waiting until servers have reported the calls before a verdict. */
 
-import { lagOf, type LedgerTime, MINUTE_MS, type Session } from "../record/records.ts";
-import type { Ledger } from "../record/ledger.ts";
 import { FLUSH_INTERVAL_MS } from "../record/flush_schedule.ts";
+import type { Ledger } from "../record/ledger.ts";
+import { lagOf, type LedgerTime, MINUTE_MS, type Session } from "../record/records.ts";
 import { isAwaited, isSilent } from "./session_state.ts";
 
 /** Milliseconds between two checks for a server's report. */

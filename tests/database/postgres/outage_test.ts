@@ -7,15 +7,15 @@ import { assert, assertEquals } from "@std/assert";
 import { PERIOD_MS } from "../../../lib/storage/generations.ts";
 import type { PublishedItem } from "../../../lib/storage/item.ts";
 import { checkParity } from "../../server/request_table.ts";
+import { newMetadata } from "../../storage/storage_suite.ts";
 import { openLocal } from "../../support/local_storage.ts";
 import { needing } from "../../support/permissions.ts";
-import { openEngine } from "../../support/postgres_engine.ts";
 import { command, PASSWORD, POSTGRES, PostgresServer, USER } from "../../support/postgres.ts";
+import { openEngine } from "../../support/postgres_engine.ts";
 import { field, type RawResponse, requestRaw } from "../../support/raw_http.ts";
 import { Relay } from "../../support/relay.ts";
 import { ServerProcess } from "../../support/server.ts";
 import { until } from "../../support/within.ts";
-import { newMetadata } from "../../storage/storage_suite.ts";
 
 /**
  * Milliseconds until a response, and from the database's recovery until everything is served again.

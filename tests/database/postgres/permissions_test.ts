@@ -6,15 +6,15 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { StorageError } from "../../../lib/errors/storage_error.ts";
 import { describeError } from "../../../lib/log/log.ts";
+import { newMetadata } from "../../storage/storage_suite.ts";
 import { openLocal } from "../../support/local_storage.ts";
 import { fromRoot } from "../../support/paths.ts";
 import { needing, program, shared } from "../../support/permissions.ts";
 import { freePort } from "../../support/ports.ts";
-import { openEngine } from "../../support/postgres_engine.ts";
 import { PASSWORD, POSTGRES, PostgresServer } from "../../support/postgres.ts";
+import { openEngine } from "../../support/postgres_engine.ts";
 import { requestRaw } from "../../support/raw_http.ts";
 import { ServerProcess, taskFlags } from "../../support/server.ts";
-import { newMetadata } from "../../storage/storage_suite.ts";
 
 const NEEDS = [...POSTGRES, program("openssl")];
 const test = needing(...NEEDS);

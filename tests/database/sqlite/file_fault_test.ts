@@ -3,6 +3,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { newToken } from "../../../lib/storage/token.ts";
+import { newMetadata } from "../../storage/storage_suite.ts";
 import { callsIn, openIn, openLocal } from "../../support/local_storage.ts";
 import { inFolder, media } from "../../support/media_cli.ts";
 import { SAMPLE_MP3 } from "../../support/paths.ts";
@@ -10,7 +11,6 @@ import { needing } from "../../support/permissions.ts";
 import { field, requestRaw } from "../../support/raw_http.ts";
 import { ServerProcess } from "../../support/server.ts";
 import { until } from "../../support/within.ts";
-import { newMetadata } from "../../storage/storage_suite.ts";
 
 const test = needing("processes");
 

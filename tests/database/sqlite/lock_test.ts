@@ -2,13 +2,13 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { newToken } from "../../../lib/storage/token.ts";
 import { FLUSH_INTERVAL_MS } from "../../../lib/usage/record/flush_schedule.ts";
+import { newMetadata } from "../../storage/storage_suite.ts";
 import { callsIn, openLocal } from "../../support/local_storage.ts";
 import { media } from "../../support/media_cli.ts";
 import { SAMPLE_MP3 } from "../../support/paths.ts";
 import { needing } from "../../support/permissions.ts";
 import { field, requestRaw } from "../../support/raw_http.ts";
 import { ServerProcess } from "../../support/server.ts";
-import { newMetadata } from "../../storage/storage_suite.ts";
 
 const test = needing("processes");
 

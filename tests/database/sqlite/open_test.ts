@@ -1,13 +1,13 @@
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
-import { SqliteDatabase, type SqliteOptions } from "../../../lib/database/sqlite/database.ts";
-import { openEngine } from "../../../lib/storage/engines/sqlite.ts";
 import type { Schema } from "../../../lib/database/sql/schema.ts";
+import { SqliteDatabase, type SqliteOptions } from "../../../lib/database/sqlite/database.ts";
 import { DENO_RUNTIME } from "../../../lib/database/sqlite/deno_runtime.ts";
+import { StorageError } from "../../../lib/errors/storage_error.ts";
 import { CATALOGUE } from "../../../lib/storage/catalogue/schema.ts";
+import { openEngine } from "../../../lib/storage/engines/sqlite.ts";
 import { inFolder, mediaCommand } from "../../support/media_cli.ts";
 import { needing } from "../../support/permissions.ts";
-import { StorageError } from "../../../lib/errors/storage_error.ts";
 
 const [onFiles, asProcess] = [needing("files"), needing("processes")];
 

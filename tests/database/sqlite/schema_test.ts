@@ -1,4 +1,3 @@
-import { COUNT } from "../../support/counted_call.ts";
 import { assertEquals } from "@std/assert";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { creationOf, type Schema } from "../../../lib/database/sql/schema.ts";
@@ -6,6 +5,7 @@ import { DIALECT } from "../../../lib/database/sqlite/dialect.ts";
 import { CATALOGUE } from "../../../lib/storage/catalogue/schema.ts";
 import { LEDGER } from "../../../lib/usage/record/schema.ts";
 import { LINKED_RECORDS } from "../linked_rows.ts";
+import { COUNT } from "../../support/counted_call.ts";
 
 type Record = Readonly<{ [column: string]: SQLInputValue | undefined }>;
 

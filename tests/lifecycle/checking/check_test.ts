@@ -1,9 +1,9 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { definePolicy, type PolicySettings, withLifecycle } from "../../../lib/lifecycle/mod.ts";
 import { stub } from "@std/testing/mock";
 import project from "../../../deno.json" with { type: "json" };
-import { publishFile } from "../../../lib/publishing/publish.ts";
 import { runLifecycle } from "../../../lib/lifecycle/checking/check.ts";
+import { definePolicy, type PolicySettings, withLifecycle } from "../../../lib/lifecycle/mod.ts";
+import { publishFile } from "../../../lib/publishing/publish.ts";
 import { openLocal } from "../../support/local_storage.ts";
 import { Origin } from "../../support/origin.ts";
 import { SAMPLE_MP3 } from "../../support/paths.ts";

@@ -1,4 +1,5 @@
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { stub } from "@std/testing/mock";
 import {
   definePolicy,
   type LifecycleCall,
@@ -7,7 +8,6 @@ import {
   type Policy,
   withLifecycle,
 } from "../../../lib/lifecycle/mod.ts";
-import { stub } from "@std/testing/mock";
 import { checkParity, seen, valueOf } from "../../server/request_table.ts";
 import { needing } from "../../support/permissions.ts";
 import { field, requestRaw } from "../../support/raw_http.ts";

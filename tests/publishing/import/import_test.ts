@@ -1,18 +1,18 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { createHash } from "node:crypto";
+import { StorageError } from "../../../lib/errors/storage_error.ts";
 import { importRecords } from "../../../lib/publishing/import/import.ts";
 import { readInput } from "../../../lib/publishing/import/input.ts";
 import { readContent } from "../../../lib/publishing/publish_object.ts";
 import { entryOf } from "../../../lib/storage/item.ts";
-import { newToken, parseToken } from "../../../lib/storage/token.ts";
 import type { MediaStorage } from "../../../lib/storage/media/media_storage.ts";
+import { newToken, parseToken } from "../../../lib/storage/token.ts";
 import { linkedItem } from "../../storage/media/media_storage_suite.ts";
 import { newMetadata } from "../../storage/storage_suite.ts";
 import { inFolder } from "../../support/media_cli.ts";
 import { openMemory } from "../../support/memory_storage.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../../support/paths.ts";
 import { needing } from "../../support/permissions.ts";
-import { StorageError } from "../../../lib/errors/storage_error.ts";
 
 const test = needing("environment", "files");
 

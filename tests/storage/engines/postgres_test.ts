@@ -1,12 +1,12 @@
 /** The suites of every engine, on PostgreSQL: behind a pooler, if there is one. */
 
+import { testMediaStorage } from "../media/media_storage_suite.ts";
 import { openMemory } from "../../support/memory_storage.ts";
 import { missingOf, needing, shared } from "../../support/permissions.ts";
 import { PGBOUNCER, startPgBouncer } from "../../support/pgbouncer.ts";
-import { openDatabase, openEngine } from "../../support/postgres_engine.ts";
 import { POSTGRES, PostgresServer, USER } from "../../support/postgres.ts";
+import { openDatabase, openEngine } from "../../support/postgres_engine.ts";
 import { testLedger } from "../../usage/record/ledger_suite.ts";
-import { testMediaStorage } from "../media/media_storage_suite.ts";
 
 const server = shared(POSTGRES, () => PostgresServer.start());
 const bouncer = shared(PGBOUNCER, () => startPgBouncer(server()));

@@ -4,6 +4,7 @@ import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { createHash } from "node:crypto";
 import { openEngine } from "../../../lib/storage/engines/sqlite.ts";
 import type { PublishedItem } from "../../../lib/storage/item.ts";
+import { newMetadata } from "../storage_suite.ts";
 import { openLocal } from "../../support/local_storage.ts";
 import { inFolder, mediaHere } from "../../support/media_cli.ts";
 import { LINUX, needing, program } from "../../support/permissions.ts";
@@ -11,7 +12,6 @@ import { requestRaw } from "../../support/raw_http.ts";
 import { refusal, response, type Script, ScriptedStore } from "../../support/scripted_store.ts";
 import { ServerProcess } from "../../support/server.ts";
 import { until } from "../../support/within.ts";
-import { newMetadata } from "../storage_suite.ts";
 
 /** Returns the statuses of requests sent one after the other. */
 async function statusesOf(

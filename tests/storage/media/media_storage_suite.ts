@@ -12,9 +12,9 @@ import {
   type PublishedItem,
 } from "../../../lib/storage/item.ts";
 import { newToken } from "../../../lib/storage/token.ts";
+import { newMetadata, testStorage } from "../storage_suite.ts";
 import { type MediaSubject, publishTo } from "../../support/media_subject.ts";
 import type { Test } from "../../support/permissions.ts";
-import { newMetadata, testStorage } from "../storage_suite.ts";
 
 const CONTENT = new TextEncoder().encode("content");
 const OTHER = new TextEncoder().encode("other content");

@@ -1,18 +1,18 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { resolvesNext, stub } from "@std/testing/mock";
+import { StorageError } from "../../../lib/errors/storage_error.ts";
 import { BucketContent } from "../../../lib/storage/content/bucket/content.ts";
 import { FolderContent } from "../../../lib/storage/content/folder/content.ts";
 import { entryOf } from "../../../lib/storage/item.ts";
 import { MediaStorage } from "../../../lib/storage/media/media_storage.ts";
+import { newMetadata } from "../storage_suite.ts";
 import { openBucket } from "../../support/bucket_storage.ts";
 import { openLocal } from "../../support/local_storage.ts";
 import { openMemory, openMemoryEngine } from "../../support/memory_storage.ts";
 import { needing, shared } from "../../support/permissions.ts";
-import { refusal, response, ScriptedStore } from "../../support/scripted_store.ts";
 import { S3_STORE, S3Store } from "../../support/s3_store.ts";
+import { refusal, response, ScriptedStore } from "../../support/scripted_store.ts";
 import { testMediaStorage } from "./media_storage_suite.ts";
-import { newMetadata } from "../storage_suite.ts";
-import { StorageError } from "../../../lib/errors/storage_error.ts";
 
 const store = shared(S3_STORE, () => S3Store.start());
 

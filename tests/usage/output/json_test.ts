@@ -2,8 +2,8 @@
 
 import { assertEquals } from "@std/assert";
 import { usageJson } from "../../../lib/usage/output/json.ts";
-import type { UsageReportOptions } from "../../../lib/usage/verdict/report.ts";
 import type { Session, UsageRow } from "../../../lib/usage/record/records.ts";
+import type { UsageReportOptions } from "../../../lib/usage/verdict/report.ts";
 import { ALWAYS, HOUR, NOW, report, row, running, session } from "../../support/usage_report.ts";
 
 /** The members that every report has, in order. */

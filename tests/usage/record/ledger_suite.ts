@@ -1,19 +1,19 @@
 /** The suite of every ledger. */
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import type { Impact, Session, UsageRow } from "../../../lib/usage/record/records.ts";
+import type { Database } from "../../../lib/database/sql/database.ts";
+import { StorageError } from "../../../lib/errors/storage_error.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
+import { callerOf } from "../../../lib/usage/record/client_names.ts";
 import { Ledger } from "../../../lib/usage/record/ledger.ts";
 import { Recorder } from "../../../lib/usage/record/recorder.ts";
+import type { Impact, Session, UsageRow } from "../../../lib/usage/record/records.ts";
 import { judge } from "../../../lib/usage/verdict/verdict.ts";
-import type { Database } from "../../../lib/database/sql/database.ts";
-import { callerOf } from "../../../lib/usage/record/client_names.ts";
 import { COUNT, DAY, NOON, PROCESS } from "../../support/counted_call.ts";
 import { ledgerAt } from "../../support/ledger_at.ts";
 import { addRows, begin } from "../../support/ledger_rows.ts";
-import { NAMED_USER_AGENTS } from "../../support/user_agents.ts";
 import type { Test } from "../../support/permissions.ts";
-import { StorageError } from "../../../lib/errors/storage_error.ts";
+import { NAMED_USER_AGENTS } from "../../support/user_agents.ts";
 
 const MINUTE = 60_000;
 const CALLS = { ...COUNT, client: "curl", release: "8", calls: 3 };

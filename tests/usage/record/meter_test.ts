@@ -1,18 +1,18 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { assertSpyCalls } from "@std/testing/mock";
-import { newToken } from "../../../lib/storage/token.ts";
-import { MAX_NEW_NAMES_A_DAY, MAX_PROBES_A_DAY } from "../../../lib/usage/record/client_names.ts";
+import { OTHER } from "../../../lib/http/user_agent.ts";
 import type { Moment } from "../../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
-import { UsageMeter } from "../../../lib/usage/record/meter.ts";
-import { OTHER } from "../../../lib/http/user_agent.ts";
-import type { Impact, UsageCount } from "../../../lib/usage/record/records.ts";
 import { CachedStorage } from "../../../lib/storage/cache.ts";
-import { servedHandler } from "../../support/handlers.ts";
+import { newToken } from "../../../lib/storage/token.ts";
+import { MAX_NEW_NAMES_A_DAY, MAX_PROBES_A_DAY } from "../../../lib/usage/record/client_names.ts";
+import { UsageMeter } from "../../../lib/usage/record/meter.ts";
+import type { Impact, UsageCount } from "../../../lib/usage/record/records.ts";
 import { CONFIG, publishTableItems } from "../../server/request_table.ts";
+import { COUNT, countOne, NOON } from "../../support/counted_call.ts";
+import { servedHandler } from "../../support/handlers.ts";
 import { openMemory } from "../../support/memory_storage.ts";
 import { failing } from "../../support/one_item.ts";
-import { COUNT, countOne, NOON } from "../../support/counted_call.ts";
 import { underPolicy } from "../../support/routes.ts";
 
 const POLICY = definePolicy({

@@ -1,15 +1,15 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { StorageError } from "../../../lib/errors/storage_error.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
 import type { LogEvent } from "../../../lib/log/log.ts";
-import type { Ledger } from "../../../lib/usage/record/ledger.ts";
-import { type FlushPart, MAX_PART_ROWS, type Session } from "../../../lib/usage/record/records.ts";
 import { MAX_NEW_NAMES_A_DAY } from "../../../lib/usage/record/client_names.ts";
+import type { Ledger } from "../../../lib/usage/record/ledger.ts";
 import { Recorder, type RecorderOptions } from "../../../lib/usage/record/recorder.ts";
+import { type FlushPart, MAX_PART_ROWS, type Session } from "../../../lib/usage/record/records.ts";
 import { COUNT, countOne, DAY, NOON, PROCESS } from "../../support/counted_call.ts";
 import { fakeTimers } from "../../support/fake_timers.ts";
 import { ledgerAt, openLedgerDatabase } from "../../support/ledger_at.ts";
 import { addRows, begin } from "../../support/ledger_rows.ts";
-import { StorageError } from "../../../lib/errors/storage_error.ts";
 
 const ROUTE = "/audio/:token";
 const MINUTE = 60_000;

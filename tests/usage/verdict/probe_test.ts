@@ -3,16 +3,16 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { newMetadata } from "../../storage/storage_suite.ts";
-import { createCertificate } from "../../support/certificate.ts";
 import { startCache } from "../../support/caches.ts";
+import { createCertificate } from "../../support/certificate.ts";
 import { Daemon, nginx } from "../../support/daemon.ts";
 import { openLocal } from "../../support/local_storage.ts";
 import { media } from "../../support/media_cli.ts";
 import { needing, program } from "../../support/permissions.ts";
 import { freePort } from "../../support/ports.ts";
-import { sideBySide } from "../../support/side_by_side.ts";
 import { requestRaw } from "../../support/raw_http.ts";
 import { ServerProcess } from "../../support/server.ts";
+import { sideBySide } from "../../support/side_by_side.ts";
 import { DAY } from "../../support/usage_report.ts";
 
 const [CLEAR, CALLED, UNKNOWN] = [0, 1, 3];

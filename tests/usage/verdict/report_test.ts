@@ -6,12 +6,12 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import { RefusedError } from "../../../lib/errors/refused_error.ts";
-import type { Session } from "../../../lib/usage/record/records.ts";
-import { usageJson } from "../../../lib/usage/output/json.ts";
-import { PROCESS } from "../../support/counted_call.ts";
-import { phasesText } from "../../../lib/usage/output/client_sentences.ts";
-import { gateText, usageText } from "../../../lib/usage/output/text.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
+import { phasesText } from "../../../lib/usage/output/client_sentences.ts";
+import { usageJson } from "../../../lib/usage/output/json.ts";
+import { gateText, usageText } from "../../../lib/usage/output/text.ts";
+import type { Session } from "../../../lib/usage/record/records.ts";
+import { PROCESS } from "../../support/counted_call.ts";
 import {
   ALWAYS,
   DAY,

@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
-import type { Remedy } from "../../../lib/usage/verdict/verdict.ts";
 import type { Session, UsageRow } from "../../../lib/usage/record/records.ts";
+import type { Doubt } from "../../../lib/usage/verdict/doubts.ts";
+import type { Remedy } from "../../../lib/usage/verdict/verdict.ts";
 import { PROCESS } from "../../support/counted_call.ts";
 import {
   ALWAYS,
@@ -13,7 +14,6 @@ import {
   running,
   session,
 } from "../../support/usage_report.ts";
-import type { Doubt } from "../../../lib/usage/verdict/doubts.ts";
 
 const hoursAgo = (instant: number) => Math.round((NOW - instant) / HOUR * 100) / 100;
 

@@ -2,11 +2,11 @@
 
 import { delay } from "@std/async/delay";
 import { AwsV4Signer } from "aws4fetch";
-import type { BucketSettings } from "../content_place.ts";
-import { urlOf } from "./address.ts";
 import { type Patience, waitFor } from "../../../async/abort.ts";
 import { Semaphore } from "../../../async/semaphore.ts";
 import { StorageError } from "../../../errors/storage_error.ts";
+import type { BucketSettings } from "../content_place.ts";
+import { urlOf } from "./address.ts";
 
 /** Milliseconds before a failed request is retried once. */
 const RETRY_MS = 200;

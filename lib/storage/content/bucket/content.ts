@@ -11,8 +11,12 @@
  */
 
 import type { Patience } from "../../../async/abort.ts";
-import type { Body } from "../../../http/outcome.ts";
+import { RefusedError } from "../../../errors/refused_error.ts";
+import { StorageError } from "../../../errors/storage_error.ts";
 import type { ByteRange } from "../../../http/byte_range.ts";
+import type { Body } from "../../../http/outcome.ts";
+import { quoted } from "../../../input/printable.ts";
+import type { BucketSettings } from "../content_place.ts";
 import {
   type Comparison,
   type Content,
@@ -21,13 +25,12 @@ import {
   type ObjectStore,
   type Source,
 } from "../content_store.ts";
-import type { BucketSettings } from "../content_place.ts";
-import { type ContentReference, MAX_LOCATION, MAX_STATED } from "../../item.ts";
 import { ReplacedError } from "../../errors.ts";
-import { quoted } from "../../../input/printable.ts";
-import { RefusedError } from "../../../errors/refused_error.ts";
+import { type ContentReference, MAX_LOCATION, MAX_STATED } from "../../item.ts";
 import type { OnFault } from "../../storage.ts";
 import { locationOf, objectKeyIn } from "./address.ts";
+import { type Download, StoreClient, type StoreResponse } from "./client.ts";
+import { listNames } from "./listing.ts";
 import {
   codeIn,
   conditionOf,
@@ -38,10 +41,7 @@ import {
   readFault,
   reasonIn,
 } from "./responses.ts";
-import { type Download, StoreClient, type StoreResponse } from "./client.ts";
-import { listNames } from "./listing.ts";
 import { contentOf, readAtOnce } from "./stream.ts";
-import { StorageError } from "../../../errors/storage_error.ts";
 
 /** The name of the object with the store's identifier, under the prefix. */
 const ID_OBJECT = "media-head";

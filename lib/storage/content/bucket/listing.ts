@@ -1,9 +1,9 @@
 /** Listing a bucket page by page. */
 
 import { unescape } from "@std/html/entities";
-import { reasonIn } from "./responses.ts";
-import type { StoreClient } from "./client.ts";
 import { StorageError } from "../../../errors/storage_error.ts";
+import type { StoreClient } from "./client.ts";
+import { reasonIn } from "./responses.ts";
 
 /** A key, or a common prefix. */
 const KEY = /<(?:Key|CommonPrefixes>\s*<Prefix)>([^<]*)</g;

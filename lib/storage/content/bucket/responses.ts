@@ -1,12 +1,12 @@
 /** Interpreting the store's responses about content. */
 
 import { unescape } from "@std/html/entities";
+import { StorageError } from "../../../errors/storage_error.ts";
 import type { ByteRange } from "../../../http/byte_range.ts";
 import { quoted } from "../../../input/printable.ts";
-import type { ContentReference } from "../../item.ts";
 import { ReplacedError } from "../../errors.ts";
+import type { ContentReference } from "../../item.ts";
 import type { StoreResponse } from "./client.ts";
-import { StorageError } from "../../../errors/storage_error.ts";
 
 /** Content to request. The digest of an object to publish in place is not known yet. */
 export type ExpectedContent =

@@ -1,10 +1,10 @@
 /** Reading content from the store. */
 
 import { fulfilledWithin } from "../../../async/deadline.ts";
+import { StorageError } from "../../../errors/storage_error.ts";
+import { streamContent } from "../stream.ts";
 import type { OnFault } from "../../storage.ts";
 import type { Download } from "./client.ts";
-import { streamContent } from "../stream.ts";
-import { StorageError } from "../../../errors/storage_error.ts";
 
 /**
  * Reads the content of a download at once. This costs less than a stream.

@@ -6,9 +6,9 @@
 import type { IncomingMessage } from "node:http";
 import { unlessAborted } from "../../../async/abort.ts";
 import { fulfilledWithin } from "../../../async/deadline.ts";
+import { StorageError } from "../../../errors/storage_error.ts";
 import type { Source } from "../content_store.ts";
 import type { StoreResponse } from "./client.ts";
-import { StorageError } from "../../../errors/storage_error.ts";
 
 /** Milliseconds to wait for the store's response after the last byte. */
 const RESPONSE_TIMEOUT_MS = 120_000;

@@ -16,13 +16,11 @@
 
 import { dirname } from "node:path";
 import { type Patience, waitFor } from "../../../async/abort.ts";
-import type { Body } from "../../../http/outcome.ts";
+import { StorageError } from "../../../errors/storage_error.ts";
 import type { ByteRange } from "../../../http/byte_range.ts";
+import type { Body } from "../../../http/outcome.ts";
 import { writeAll } from "../../../input/write_all.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
-import { readAtOnce, streamPart } from "./file_part.ts";
-import { requireOwner } from "./owner.ts";
-import { createOwn, ifPresent, makeOwnFolder, openOwn, statOwn } from "./own_entries.ts";
 import {
   type Comparison,
   type Content,
@@ -33,7 +31,9 @@ import {
 } from "../content_store.ts";
 import type { ContentReference } from "../../item.ts";
 import type { OnFault } from "../../storage.ts";
-import { StorageError } from "../../../errors/storage_error.ts";
+import { readAtOnce, streamPart } from "./file_part.ts";
+import { createOwn, ifPresent, makeOwnFolder, openOwn, statOwn } from "./own_entries.ts";
+import { requireOwner } from "./owner.ts";
 
 const IS_DIGEST = /^[0-9a-f]{64}$/;
 const IS_STAGED = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

@@ -1,8 +1,8 @@
 /** Reading a part of an open file, from its current position. */
 
-import type { OnFault } from "../../storage.ts";
-import { streamContent } from "../stream.ts";
 import { StorageError } from "../../../errors/storage_error.ts";
+import { streamContent } from "../stream.ts";
+import type { OnFault } from "../../storage.ts";
 
 /**
  * The length of a chunk. With chunks half as long, a GET of 1 MB would cost half as much again.

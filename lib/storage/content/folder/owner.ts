@@ -1,7 +1,7 @@
 /** Who may change the folder with the content. */
 
-import { ifPresent } from "./own_entries.ts";
 import { StorageError } from "../../../errors/storage_error.ts";
+import { ifPresent } from "./own_entries.ts";
 
 /** Thrown when root would change the folder of another user. */
 export class OwnerError extends StorageError {

@@ -3,8 +3,8 @@
  * stored.
  */
 
-import type { ContentStore } from "../content_store.ts";
 import { StorageError } from "../../../errors/storage_error.ts";
+import type { ContentStore } from "../content_store.ts";
 
 function refuse(): Promise<never> {
   const fault = 'CONTENT is "none": only public URLs are published and served';

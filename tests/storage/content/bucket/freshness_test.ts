@@ -4,14 +4,16 @@
  */
 
 import { assert, assertEquals } from "@std/assert";
-import type { PublishedItem } from "../../../../lib/storage/item.ts";
-import { BucketContent } from "../../../../lib/storage/content/bucket/content.ts";
 import { CachedStorage } from "../../../../lib/storage/cache.ts";
-import { PERIOD_MS } from "../../../../lib/storage/generations.ts";
-import type { MediaStorage } from "../../../../lib/storage/media/media_storage.ts";
+import { BucketContent } from "../../../../lib/storage/content/bucket/content.ts";
+import { storageOn } from "../../../../lib/storage/engines/open_storage.ts";
 import { openEngine } from "../../../../lib/storage/engines/sqlite.ts";
+import { PERIOD_MS } from "../../../../lib/storage/generations.ts";
+import type { PublishedItem } from "../../../../lib/storage/item.ts";
+import type { MediaStorage } from "../../../../lib/storage/media/media_storage.ts";
 import { newToken } from "../../../../lib/storage/token.ts";
 import { CONFIG } from "../../../server/request_table.ts";
+import { newMetadata } from "../../storage_suite.ts";
 import { newPrefix, openBucket, settingsOf } from "../../../support/bucket_storage.ts";
 import { servedHandler } from "../../../support/handlers.ts";
 import { inFolder } from "../../../support/media_cli.ts";
@@ -20,8 +22,6 @@ import { needing, shared } from "../../../support/permissions.ts";
 import { randomFrom } from "../../../support/random.ts";
 import { S3_STORE, S3Store } from "../../../support/s3_store.ts";
 import { refusal, response, ScriptedStore } from "../../../support/scripted_store.ts";
-import { newMetadata } from "../../storage_suite.ts";
-import { storageOn } from "../../../../lib/storage/engines/open_storage.ts";
 
 const START = Date.parse("2027-01-01");
 const MINUTE = 60_000;

@@ -1,9 +1,9 @@
 /** Listing a bucket page by page, in any spelling that a store uses. */
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { StorageError } from "../../../../lib/errors/storage_error.ts";
 import { needing } from "../../../support/permissions.ts";
 import { refusal, response, withStore } from "../../../support/scripted_store.ts";
-import { StorageError } from "../../../../lib/errors/storage_error.ts";
 
 const test = needing("network");
 

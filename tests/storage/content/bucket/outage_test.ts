@@ -4,13 +4,13 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { openEngine } from "../../../../lib/storage/engines/sqlite.ts";
 import type { PublishedItem } from "../../../../lib/storage/item.ts";
 import { checkParity, checkProblem } from "../../../server/request_table.ts";
+import { newMetadata } from "../../storage_suite.ts";
 import { newPrefix, openBucket } from "../../../support/bucket_storage.ts";
 import { inFolder } from "../../../support/media_cli.ts";
 import { needing, shared } from "../../../support/permissions.ts";
 import { field, type RawResponse, requestRaw } from "../../../support/raw_http.ts";
 import { BUCKET, S3_STORE, S3Store, SECRET_KEY } from "../../../support/s3_store.ts";
 import { ServerProcess } from "../../../support/server.ts";
-import { newMetadata } from "../../storage_suite.ts";
 
 /** Milliseconds until a response: 5,000 on an idle machine, and without a limit never. */
 const ANSWERED = 30_000;

@@ -8,15 +8,15 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import { RefusedError } from "../../../../lib/errors/refused_error.ts";
+import { StorageError } from "../../../../lib/errors/storage_error.ts";
 import type { ByteRange } from "../../../../lib/http/byte_range.ts";
 import { BucketContent } from "../../../../lib/storage/content/bucket/content.ts";
-import type { ContentReference } from "../../../../lib/storage/item.ts";
 import type { ContentStore } from "../../../../lib/storage/content/content_store.ts";
 import { ReplacedError } from "../../../../lib/storage/errors.ts";
+import type { ContentReference } from "../../../../lib/storage/item.ts";
 import { streamOf } from "../../../support/body.ts";
 import { needing } from "../../../support/permissions.ts";
 import { refusal, response, ScriptedStore, withStore } from "../../../support/scripted_store.ts";
-import { StorageError } from "../../../../lib/errors/storage_error.ts";
 
 const test = needing("network");
 

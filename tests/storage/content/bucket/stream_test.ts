@@ -1,6 +1,6 @@
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { contentOf, readAtOnce } from "../../../../lib/storage/content/bucket/stream.ts";
 import { StorageError } from "../../../../lib/errors/storage_error.ts";
+import { contentOf, readAtOnce } from "../../../../lib/storage/content/bucket/stream.ts";
 
 /** Long enough for anything immediate. */
 const soon = () => new Promise((resolve) => setTimeout(resolve));

@@ -2,12 +2,12 @@
 
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { createHash } from "node:crypto";
+import { StorageError } from "../../../../lib/errors/storage_error.ts";
 import { upload } from "../../../../lib/storage/content/bucket/upload.ts";
 import type { Source } from "../../../../lib/storage/content/content_store.ts";
 import { needing } from "../../../support/permissions.ts";
 import { freePort } from "../../../support/ports.ts";
 import { refusal, response, ScriptedStore } from "../../../support/scripted_store.ts";
-import { StorageError } from "../../../../lib/errors/storage_error.ts";
 
 const test = needing("network", "environment");
 

@@ -1,14 +1,14 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { readAtOnce } from "../../../../lib/storage/content/folder/file_part.ts";
-import type { MediaStorage } from "../../../../lib/storage/media/media_storage.ts";
-import { streamOf } from "../../../support/body.ts";
-import { openMemoryEngine } from "../../../support/memory_storage.ts";
-import { openIn, openLocal } from "../../../support/local_storage.ts";
-import { publishTo } from "../../../support/media_subject.ts";
-import { LINUX, needing, program } from "../../../support/permissions.ts";
-import { newMetadata } from "../../storage_suite.ts";
 import { stub } from "@std/testing/mock";
 import { StorageError } from "../../../../lib/errors/storage_error.ts";
+import { readAtOnce } from "../../../../lib/storage/content/folder/file_part.ts";
+import type { MediaStorage } from "../../../../lib/storage/media/media_storage.ts";
+import { newMetadata } from "../../storage_suite.ts";
+import { streamOf } from "../../../support/body.ts";
+import { openIn, openLocal } from "../../../support/local_storage.ts";
+import { publishTo } from "../../../support/media_subject.ts";
+import { openMemoryEngine } from "../../../support/memory_storage.ts";
+import { LINUX, needing, program } from "../../../support/permissions.ts";
 
 const test = needing("files");
 
