@@ -1,12 +1,7 @@
 /** Which calls the removal of an endpoint breaks. */
 
-/** What `lifecycle check` sends as User-Agent. The removal breaks none of its calls. */
+/** The client name of `lifecycle check`, and its User-Agent. The removal breaks none of its calls. */
 export const CHECK_CLIENT = "media-head-check";
-
-/** Returns whether `lifecycle check` sent a request, by its User-Agent. */
-export function isCheck(userAgent: string | null): boolean {
-  return userAgent === CHECK_CLIENT;
-}
 
 /** Statuses of calls that fail with or without the removal. */
 const FAILED = new Set([400, 401, 403, 404, 405, 407, 410]);
@@ -16,7 +11,7 @@ const FAILED = new Set([400, 401, 403, 404, 405, 407, 410]);
  * that was answered is only a question about the path.
  *
  * Of some calls, nobody asks this, because the removal breaks none of them:
- * - those of `lifecycle check` ({@linkcode isCheck}), and of a gate's probe;
+ * - those of `lifecycle check` ({@linkcode CHECK_CLIENT}), and of a gate's probe;
  * - on the media server, those without a valid token. A valid one is enough: where the server
  *   refuses calls, in a brownout and after the removal, it looks nothing up.
  */

@@ -5,7 +5,7 @@ import { parseHttpDate } from "../../http/http_date.ts";
 import type { Field } from "../../http/outcome.ts";
 import { productOf } from "../../http/user_agent.ts";
 import { announcementFields } from "../announcement.ts";
-import { isBreaking, isCheck } from "../breaking.ts";
+import { CHECK_CLIENT, isBreaking } from "../breaking.ts";
 import { limitFreshness } from "../freshness.ts";
 import { mismatch } from "../mismatch.ts";
 import { momentAt, type Policy } from "../policy.ts";
@@ -62,10 +62,9 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
     // Read before the handler runs, because nothing can be read after an upgrade to a WebSocket.
     const { method, headers } = request;
     const isAuthorized = until !== Infinity && headers.has("authorization");
-    const userAgent = onCount ? headers.get("user-agent") : null;
     const caller = onCount && {
       route: attempt("route", () => route?.(request)),
-      client: productOf(userAgent).name,
+      client: productOf(headers.get("user-agent")).name,
     };
     if (caller && headers.has("upgrade")) Array.from(headers); // Deno keeps what was read, for onCount
     const given = refused && attempt("refusalFields", () => refusalFields(request));
@@ -80,7 +79,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
       count: caller && ((status) => {
         if (isCounted) return;
         isCounted = true;
-        const breaks = !isCheck(userAgent) &&
+        const breaks = caller.client !== CHECK_CLIENT &&
           isBreaking({ method, status, isRefused: refused !== undefined });
         const call = { ...caller, phase, status, breaks };
         attempt("onCount", () => onCount?.(call, request, ...rest));

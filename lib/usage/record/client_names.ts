@@ -10,7 +10,7 @@ import {
   type Product,
   productOf,
 } from "../../http/user_agent.ts";
-import { CHECK_CLIENT, isCheck } from "../../lifecycle/breaking.ts";
+import { CHECK_CLIENT } from "../../lifecycle/breaking.ts";
 
 /** The kinds of clients. The name of a client begins with its kind, e.g. `app curl`. */
 export const CLIENT_KINDS = ["app", "id", "site"] as const;
@@ -80,7 +80,7 @@ export function callerOf(fields: Headers, id: string | undefined): Product {
     return { name: PROBE_NAME.test(probe) ? `${PROBE_PREFIX}${probe}` : OTHER_PROBES };
   }
   const userAgent = fields.get("user-agent");
-  if (isCheck(userAgent)) return { name: CHECKS };
+  if (userAgent === CHECK_CLIENT) return { name: CHECKS };
   if (id !== undefined) {
     return ID.test(id) ? { name: clientName("id", id), release: appIn(userAgent) } : OTHER_CLIENT;
   }

@@ -39,6 +39,21 @@ Deno.test("withLifecycle() says which calls the removal breaks, whoever is refus
   assertEquals(told, expected);
 });
 
+Deno.test("the removal breaks no call of lifecycle check, of any release", async () => {
+  const told: unknown[] = [];
+  const onCount = ({ client, breaks }: LifecycleCall) => told.push([client, breaks]);
+  const handler = withLifecycle(() => new Response("old"), POLICY, { onCount });
+  for (const agent of ["media-head-check", "media-head-check/2", "media-head-checks"]) {
+    const request = new Request("http://test/v1", { headers: { "User-Agent": agent } });
+    await (await handler(request)).body?.cancel();
+  }
+  assertEquals(told, [
+    ["media-head-check", false],
+    ["media-head-check", false],
+    ["media-head-checks", true],
+  ]);
+});
+
 needing("network")(
   "retire() says which calls the removal breaks, whoever is refused",
   async () => {
