@@ -1,5 +1,3 @@
-/** The error that storage and databases throw. */
-
 /** A fault of storage or a database. The message contains no secret that a client sent. */
 export class StorageError extends Error {
   override readonly name: string = "StorageError";

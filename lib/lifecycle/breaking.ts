@@ -10,7 +10,7 @@ const FAILED = new Set([400, 401, 403, 404, 405, 407, 410]);
  * Returns whether the removal breaks a call: it was refused, or would not fail anyway. An OPTIONS
  * that was answered is only a question about the path.
  *
- * Of some calls, nobody asks this, because the removal breaks none of them:
+ * Callers leave some calls out, because the removal breaks none of them:
  * - those of `lifecycle check` ({@linkcode CHECK_CLIENT}), and of a gate's probe;
  * - on the media server, those without a valid token. A valid one is enough: where the server
  *   refuses calls, in a brownout and after the removal, it looks nothing up.

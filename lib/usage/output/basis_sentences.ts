@@ -96,7 +96,7 @@ function datesText({ deprecatedAt, sunsetAt, brownouts }: PolicyDates): string {
   ].join(", ");
 }
 
-/** Says what the verdict on routes rests on that processes may serve unregistered. */
+/** Says on what a verdict rests if processes may serve its routes unregistered. */
 function unregisteredLines({ servedUnregistered, judged }: UsageReport): string[] {
   if (servedUnregistered.length === 0) return [];
   const routes = servedUnregistered.length === judged.length

@@ -119,7 +119,7 @@ export function reasonsText({ hidden, doubts }: UnknownVerdict, report: UsageRep
   const stops = of("stop").map(({ start, until }) => ({ start, end: until }));
   const silent = of("silent").length;
   const cut = of("cut off").length;
-  // A record by reason, so that the compiler misses a new one.
+  // By reason, so that the compiler reports a reason that is left out.
   const texts: Readonly<Record<Doubt["reason"], readonly string[]>> = {
     "not counted": of("not counted").map((doubt) => doubtText(doubt, report)),
     started: of("started").map(({ isOpen, until }) =>

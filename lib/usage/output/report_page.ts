@@ -6,8 +6,8 @@ import { htmlPage } from "../../pages/html_page.ts";
 /**
  * Renders a page without a script. It loads nothing.
  *
- * @param style Is added to the style of every page.
- * @param headline If it is another than the title, which browsers cut off.
+ * @param style The style to add to that of every page.
+ * @param headline The headline, if it differs from the title, which browsers cut off.
  */
 export function reportPage(title: string, style: string, main: string, headline = title): string {
   return htmlPage(

@@ -31,7 +31,7 @@ const STOP_TRIES = 6;
 /** Milliseconds between two of these attempts. */
 const STOP_DELAY_MS = 200;
 
-/** A process knows the clients of so many days before its start. */
+/** The number of days before a start whose clients the process knows. */
 const KNOWN_DAYS = 7;
 
 export interface RecorderOptions {

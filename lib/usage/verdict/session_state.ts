@@ -41,9 +41,9 @@ export function isSilent({ reported }: Pick<Session, "reported">, { now }: Ledge
  * Returns when a session that is not open had ended, by the ledger's time: at its last report, or
  * later if its process may have run on for a minute or more.
  *
- * Any clock may be wrong at times, so the time that passed until then is the longer one by two: the
- * ledger's time and the machine's clock. If the ledger's time was ahead when the operator said so,
- * it may have been as far ahead when the process ended.
+ * Any clock may be wrong at times, so the time that passed until then is taken as the longer of two:
+ * by the ledger's time, and by the machine's clock. If the ledger's time was ahead when the operator
+ * said so, it may have been as far ahead when the process ended.
  */
 export function endOf(
   session: Pick<Session, "reported" | "clock" | "restarted" | "endedBy" | "lead">,
