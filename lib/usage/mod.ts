@@ -199,16 +199,10 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     };
     const onCount: typeof given.onCount = (call, request, ...rest) => {
       if (closing === undefined) {
-        const { phase, status, breaks } = call;
-        const until = phase === "brownout" ? brownoutEnd(policy, given.clock) : 0;
+        const { phase, until, status, breaks } = call;
         const { method, headers } = request;
-        const counter = meter.counterFor({
-          route,
-          method,
-          moment: { phase, until },
-          status,
-          breaks,
-        });
+        const moment = { phase, until };
+        const counter = meter.counterFor({ route, method, moment, status, breaks });
         counter.count(headers, idOf(request, rest));
       } else {
         wasLate = true;
@@ -246,19 +240,6 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     },
     close: () => closing ??= end(),
   };
-}
-
-/**
- * Returns the end of the brownout in which a call that has just ended was made: the last one to
- * have started. If the route's clock fails, the system clock counts, as in the library.
- */
-function brownoutEnd({ brownouts }: Policy, clock = Date.now): number {
-  let now = Date.now();
-  try {
-    now = clock();
-  } catch { // logged by the library
-  }
-  return brownouts.findLast(({ start }) => start <= now)?.end ?? 0;
 }
 
 /** An id that counts as "(other)". */

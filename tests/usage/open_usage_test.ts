@@ -65,6 +65,25 @@ test("openUsage() records a call under the brownout that refused it, by the rout
     ]);
   }));
 
+test("openUsage() records a call under the brownout in which it began, whenever it ends", () =>
+  inFolder(async (folder) => {
+    const { usage, rows } = await opened(folder);
+    const [first, second] = POLICY.brownouts;
+    let now = first?.start ?? 0;
+    const handler = usage.withLifecycle(
+      () => {
+        now = second?.start ?? 0;
+        return old();
+      },
+      "/v1",
+      { clock: () => now, applies: () => false },
+    );
+    await (await handler(new Request("http://test/v1"))).body?.cancel();
+    await usage.close();
+    const seen = (await rows()).map(({ phase, brownout }) => [phase, brownout]);
+    assertEquals(seen, [["brownout", "2027-05-03T09:00:00Z"]]);
+  }));
+
 test("openUsage() logs changes of phase, and those until the end", () =>
   inFolder(async (folder) => {
     let ahead = 0;

@@ -2,17 +2,15 @@
 
 import type { Field } from "../../http/outcome.ts";
 import { mismatch, requireNames } from "../mismatch.ts";
-import type { Phase } from "../policy.ts";
+import type { Moment } from "../policy.ts";
 
 /** A request as the options receive it: a `Request`, or these members for a Node request. */
 export type RequestHead = Pick<Request, "method" | "url" | "headers">;
 
-/** A request to a retired endpoint, as passed to `onCount`. */
-export interface LifecycleCall {
+/** A request to a retired endpoint, as passed to `onCount`, at the moment that determined the response. */
+export interface LifecycleCall extends Moment {
   /** The result of `route` for the request. */
   readonly route: string | undefined;
-  /** The phase that determined the response. */
-  readonly phase: Phase;
   /**
    * The status of the response; 0 if the client disconnected before the response was sent, and 500
    * if the handler failed.

@@ -55,7 +55,8 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
 
   return (request, ...rest) => {
     const start = readClock();
-    const { phase, until } = momentAt(policy, start);
+    const moment = momentAt(policy, start);
+    const { until } = moment;
     const successor = nameSuccessor(request);
     const mayRefuse = attempt("applies", () => applies(request)) ?? false;
     const refused = mayRefuse ? refusal(policy, { now: start, successor, maxAge }) : undefined;
@@ -81,7 +82,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
         isCounted = true;
         const breaks = caller.client !== CHECK_CLIENT &&
           isBreaking({ method, status, isRefused: refused !== undefined });
-        const call = { ...caller, phase, status, breaks };
+        const call = { ...caller, ...moment, status, breaks };
         attempt("onCount", () => onCount?.(call, request, ...rest));
       }),
     };

@@ -226,8 +226,8 @@ Deno.test("withLifecycle() reports each response to be counted, with what the ha
     const retired = withLifecycle(handler, POLICY, { ...options, clock: () => instant });
     const request = new Request("http://test/v1/7", { method, headers });
     await retired(request, "context");
-    const phase = momentAt(POLICY, instant).phase;
-    const call = { route: "/v1/:id", phase, status, client: "curl", breaks };
+    const moment = momentAt(POLICY, instant);
+    const call = { route: "/v1/:id", ...moment, status, client: "curl", breaks };
     assertEquals(calls.pop(), [call, request, "context"]);
   }
   for (const instant of [DEPRECATED, REMOVED]) { // lifecycle check is no caller
