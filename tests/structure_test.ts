@@ -103,6 +103,16 @@ needing("files")("the map in lib/README.md has every room, in the same order", (
   assertEquals(rows.toReversed().map((row) => row.sort()), listed.map((row) => row.toSorted()));
 });
 
+needing("files")(
+  "one file knows the URL of SQLite, for all others that ask what a database is",
+  () => {
+    const reading = [...modules().keys()].filter((path) =>
+      /[\^"]sqlite:["(]/i.test(Deno.readTextFileSync(fromRoot(path)))
+    );
+    assertEquals(reading, ["lib/database/place.ts"]);
+  },
+);
+
 needing("files")("media and the record of calls know nothing of each other", () => {
   const isMedia = (path: string) => path.startsWith("lib/storage/");
   const isRecord = (path: string) => path.startsWith("lib/usage/");

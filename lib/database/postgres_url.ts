@@ -69,12 +69,10 @@ export function schemaIn(text: string): string | undefined {
 }
 
 /** Returns a warning about parameters that nothing reads; `undefined` if there are none. */
-export function warningOf(text: string, setting: string): string | undefined {
+export function warningIn(text: string): string | undefined {
   const names = [...parsePostgresUrl(text)?.searchParams.keys() ?? []];
   const ignored = [...new Set(names)].filter((name) => !READ.includes(name)).map(quoted);
-  return ignored.length === 0
-    ? undefined
-    : `${setting}: nothing reads ${ignored.join(", ")} in the URL`;
+  return ignored.length === 0 ? undefined : `nothing reads ${ignored.join(", ")} in the URL`;
 }
 
 /** Returns whether a name is another with two letters wrong at most, or in another order. */

@@ -7,15 +7,9 @@ import type { Config } from "../server/config.ts";
 
 /** Returns the paths of storage. Never open them: closing a SQLite file releases its locks. */
 export function storagePathsOf(
-  { databaseUrl, content }: Pick<Config, "databaseUrl" | "content">,
+  { database: { files }, content }: Pick<Config, "database" | "content">,
 ): string[] {
-  const file = /^sqlite:(.*)/s.exec(databaseUrl)?.[1];
-  const files = file === undefined
-    ? []
-    : [file, `${file}-ledger`].flatMap((path) =>
-      ["", "-wal", "-shm", "-journal"].map((end) => path + end)
-    );
-  return content.kind === "folder" ? [content.path, `${content.path}/lock`, ...files] : files;
+  return content.kind === "folder" ? [content.path, `${content.path}/lock`, ...files] : [...files];
 }
 
 /** Returns the refusal of a file or folder of storage. */

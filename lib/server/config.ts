@@ -1,8 +1,8 @@
 /** The settings, read and validated once at startup. */
 
 import { z } from "zod";
-import { faultIn, parsePostgresUrl } from "../database/postgres_url.ts";
-import { SQLITE_URL } from "../database/sqlite_url.ts";
+import { parseDatabaseUrl, sqliteAt } from "../database/place.ts";
+import { parsePostgresUrl } from "../database/postgres_url.ts";
 import { WrongUsageError } from "../errors/refused_error.ts";
 import type { ContentPlace } from "../storage/content/content_place.ts";
 import { readPolicyConfig } from "./policy_config.ts";
@@ -35,7 +35,9 @@ const POSTGRES_URL = z.string().regex(/^postgres(?:ql)?:\/\/.*\S$/s).refine((tex
   // The only "@", if there is one, follows the user and password.
   return url && text.split("@").length === (url.username + url.password === "" ? 1 : 2);
 });
-const SQLITE = z.string().regex(SQLITE_URL).regex(/\S$/);
+const SQLITE_URL = z.string().regex(/\S$/)
+  .refine((text) => parseDatabaseUrl(text).kind === "sqlite");
+const DEFAULT_DATABASE = sqliteAt("./data/catalogue.sqlite");
 const ENCODED = ', with "@" in a password as "%40", "/" as "%2F", and "#" as "%23"';
 const DATABASE =
   `"sqlite:PATH", or the "postgres://…" URL of a database, with no space around it${ENCODED}`;
@@ -118,21 +120,19 @@ function isTracingOn(telemetry = "", tracing = ""): boolean {
 function readStorage(reader: Reader, timeoutMs: number) {
   const { faults, get, read } = reader;
   const isOnDeploy = get("DENO_DEPLOY") !== undefined; // files do not outlive an instance there
-  const databaseUrl = isOnDeploy
+  const url = isOnDeploy
     ? read("DATABASE_URL", DEPLOYED_DATABASE, POSTGRES_URL)
-    : read("DATABASE_URL", DATABASE, POSTGRES_URL.or(SQLITE).optional());
-  const fault = databaseUrl?.startsWith("postgres") ? faultIn(databaseUrl) : undefined;
-  if (fault !== undefined) faults.push(`DATABASE_URL: ${fault}`);
+    : read("DATABASE_URL", DATABASE, POSTGRES_URL.or(SQLITE_URL).optional());
+  const database = url === undefined ? DEFAULT_DATABASE : parseDatabaseUrl(url);
+  if (database.kind === "invalid") faults.push(`DATABASE_URL: ${database.fault}`);
   const content = readContent(reader, { isOnDeploy, timeoutMs });
   return {
-    engine: databaseUrl?.startsWith("postgres") ? "postgres" as const : "sqlite" as const,
-    /** The database: `sqlite:PATH`, or `postgres://…`. */
-    databaseUrl: databaseUrl ?? "sqlite:./data/catalogue.sqlite",
+    database: database.kind === "invalid" ? DEFAULT_DATABASE : database, // not used after a fault
     content,
     /** Whether this runs on Deno Deploy, which caches responses itself. */
     isOnDeploy,
     /** Whether neither a database nor a bucket is configured, so that samples may be published. */
-    isDefaultStorage: databaseUrl === undefined && content.kind === "folder",
+    isDefaultStorage: url === undefined && content.kind === "folder",
   };
 }
 

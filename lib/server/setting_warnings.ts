@@ -1,6 +1,5 @@
 /** Warnings about settings. */
 
-import { warningOf } from "../database/postgres_url.ts";
 import { momentAt } from "../lifecycle/policy.ts";
 import type { Config } from "./config.ts";
 import { SAMPLES_DEPRECATED_AT } from "./policy_config.ts";
@@ -11,9 +10,9 @@ import { SAMPLES_DEPRECATED_AT } from "./policy_config.ts";
  * @param now Milliseconds since the epoch.
  */
 export function warningsOf(
-  { databaseUrl, policies, isDeprecationUnset, isTracingOn }: Pick<
+  { database, policies, isDeprecationUnset, isTracingOn }: Pick<
     Config,
-    "databaseUrl" | "policies" | "isDeprecationUnset" | "isTracingOn"
+    "database" | "policies" | "isDeprecationUnset" | "isTracingOn"
   >,
   now: number,
 ): string[] {
@@ -34,8 +33,6 @@ export function warningsOf(
     const remedy = "set OTEL_DENO_TRACING=false to stop that";
     warnings.push(`Deno exports traces, with the tokens and queries of all requests: ${remedy}`);
   }
-  const warning = databaseUrl.startsWith("sqlite:")
-    ? undefined
-    : warningOf(databaseUrl, "DATABASE_URL");
-  return warning === undefined ? warnings : [...warnings, warning];
+  if (database.warning !== undefined) warnings.push(`DATABASE_URL: ${database.warning}`);
+  return warnings;
 }

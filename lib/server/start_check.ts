@@ -1,5 +1,6 @@
 /** `--check`: what a start would do, without doing it. */
 
+import { IN_MEMORY } from "../database/place.ts";
 import { NotCreatedError } from "../errors/not_created_error.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import type { Policy } from "../lifecycle/policy.ts";
@@ -58,7 +59,7 @@ async function checkStorage(config: Config, attempt: Attempt): Promise<{ isCreat
   }) ?? false;
   let isCreated = true;
   // Without access to its socket, Deno 2.9.6 connects forever.
-  const opened = hasAccess || isRemote(config.databaseUrl)
+  const opened = hasAccess || isRemote(config.database)
     ? await attempt(() =>
       openStorage(config, { mustExist: true }).catch((error) => {
         if (!(error.cause instanceof NotCreatedError)) throw error;
@@ -67,7 +68,7 @@ async function checkStorage(config: Config, attempt: Attempt): Promise<{ isCreat
     )
     : undefined;
   // Without a database, content is checked as if the start had just created it.
-  const { media, close } = opened ?? await openStorage({ ...config, ...IN_MEMORY }, {});
+  const { media, close } = opened ?? await openStorage({ ...config, database: IN_MEMORY }, {});
   if (content.kind === "bucket" || content.kind === "folder" && hasAccess) {
     await attempt(async () => {
       const { isCreating } = await media.checkPreparation();
@@ -77,9 +78,6 @@ async function checkStorage(config: Config, attempt: Attempt): Promise<{ isCreat
   await close();
   return { isCreated };
 }
-
-/** An empty database that leaves no trace. */
-const IN_MEMORY = { engine: "sqlite", databaseUrl: "sqlite::memory:" } as const;
 
 /** Says what a server with these settings would announce, and where its data are. */
 function announcementOf(config: Config, isCreated: boolean): string[] {

@@ -14,7 +14,7 @@ import { VERSION } from "./version.ts";
 /** The settings that the lines depend on. */
 type StartSettings = Pick<
   Config,
-  | "databaseUrl"
+  | "database"
   | "content"
   | "publicUrl"
   | "policies"

@@ -1,6 +1,6 @@
 /** The permissions that storage needs, checked before it is opened. */
 
-import { parsePostgresUrl, socketIn } from "../database/postgres_url.ts";
+import type { DatabasePlace } from "../database/place.ts";
 import { shellWord } from "../input/shell_word.ts";
 import type { Config } from "./config.ts";
 import { StartError } from "./process.ts";
@@ -10,9 +10,9 @@ import { StartError } from "./process.ts";
  *
  * @throws {StartError} If they do not. The message has the whole command that grants them.
  */
-export function requireStorageAccess({ databaseUrl, content, reusePort }: Config): void {
-  const { place, certificates } = filesOf(databaseUrl);
-  const places = [place, content.kind === "folder" ? content.path : undefined];
+export function requireStorageAccess({ database, content, reusePort }: Config): void {
+  const { access, certificates } = database;
+  const places = [access, content.kind === "folder" ? content.path : undefined];
   const write = [...new Set(places.filter((path) => path !== undefined))];
   const read = [...write, ...certificates];
   const isRefused = (name: "read" | "write") => (path: string) =>
@@ -31,21 +31,7 @@ export function requireStorageAccess({ databaseUrl, content, reusePort }: Config
   );
 }
 
-/** Returns whether a database can be opened without permission to read or write any file. */
-export function isRemote(databaseUrl: string): boolean {
-  const { place, certificates } = filesOf(databaseUrl);
-  return !databaseUrl.startsWith("sqlite:") && place === undefined && certificates.length === 0;
-}
-
-/** Returns the folder or socket of a database, and the files that its URL names besides. */
-function filesOf(databaseUrl: string) {
-  if (databaseUrl.startsWith("sqlite:")) {
-    const file = /^sqlite:(?!:memory:)(.+)/.exec(databaseUrl)?.[1];
-    const place = file && (file.slice(0, file.lastIndexOf("/") + 1) || ".");
-    return { place, certificates: [] };
-  }
-  const parameters = parsePostgresUrl(databaseUrl)?.searchParams;
-  const names = ["sslrootcert", "sslcert", "sslkey"];
-  const certificates = names.flatMap((name) => parameters?.get(name) ?? []);
-  return { place: socketIn(databaseUrl), certificates };
+/** Returns whether a database is on a server that is reached without reading or writing any file. */
+export function isRemote({ kind, access, certificates }: DatabasePlace): boolean {
+  return kind !== "sqlite" && access === undefined && certificates.length === 0;
 }

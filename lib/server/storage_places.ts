@@ -1,15 +1,14 @@
 /** Where storage is, for people. */
 
-import { placeIn } from "../database/postgres_url.ts";
 import type { Config } from "./config.ts";
 
 /**
  * Returns where catalogue and content are, without credentials: a URL of PostgreSQL may have a
  * password, even among its parameters.
  */
-export function placesOf({ databaseUrl, content }: Pick<Config, "databaseUrl" | "content">) {
+export function placesOf({ database, content }: Pick<Config, "database" | "content">) {
   return {
-    catalogue: databaseUrl.startsWith("sqlite:") ? databaseUrl : placeIn(databaseUrl),
+    catalogue: database.name,
     content: content.kind === "folder"
       ? content.path
       : content.kind === "none"

@@ -3,6 +3,7 @@
 import { type Command, CommanderError } from "commander";
 import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { type DatabasePlace, requireDatabaseUrl } from "../database/place.ts";
 import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
 import { EXIT_STATUS, ExitError, exitStatusAfter } from "../errors/exit_status.ts";
 import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
@@ -33,10 +34,11 @@ export async function runUsage(args: readonly string[]): Promise<number> {
     print,
     printError,
     async withRecord({ database, ...options }, action) {
-      const shown = database.startsWith("sqlite:") ? database : withoutPassword(database);
+      const place = requireDatabaseUrl(database, "--database");
+      const shown = place.kind === "sqlite" ? database : withoutPassword(database);
       const onWarn = (message: string) => printError(`warning: ${message}`);
       const opening = { setting: "--database", runtime: nodeRuntime, mustExist: true, onWarn };
-      const { ledger, close } = await openLedger(database, opening);
+      const { ledger, close } = await openLedger(place, opening);
       try {
         const sessions = await ledger.sessions();
         await action({
@@ -49,7 +51,7 @@ export async function runUsage(args: readonly string[]): Promise<number> {
             retainSetting: "retainDays",
           },
           probe: probeThrough(options, judgedRoutes(sessions)),
-          writeFile: (name, page) => writePage(name, page, database),
+          writeFile: (name, page) => writePage(name, page, place),
         });
       } finally {
         await close();
@@ -145,10 +147,10 @@ function isUnder(pathname: string, route: string): boolean {
 }
 
 /** Writes a page to a draft, and moves it into place. Refuses the files of the record. */
-async function writePage(name: string, page: string, database: string): Promise<void> {
-  const path = database.slice("sqlite:".length);
-  const files = [name, path, `${path}-wal`, `${path}-shm`];
-  const places = await Promise.all(files.map((file) => realpath(file).catch(() => resolve(file))));
+async function writePage(name: string, page: string, { files }: DatabasePlace): Promise<void> {
+  const places = await Promise.all(
+    [name, ...files].map((file) => realpath(file).catch(() => resolve(file))),
+  );
   const [place = "", ...recordFiles] = places;
   if (recordFiles.includes(place)) {
     throw new RefusedError(`${quoted(name)} is a file of the record`);

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { requireDatabaseUrl } from "../database/place.ts";
 import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
 import { StorageError } from "../errors/storage_error.ts";
 import { messageOf, withoutPassword } from "../input/printable.ts";
@@ -152,9 +153,10 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     if (!warnings.has(message)) log({ event: "warning", message });
     warnings.add(message);
   };
+  const place = requireDatabaseUrl(database, "openUsage()");
   const opening = { setting: "openUsage()", runtime: nodeRuntime, onWarn, password };
   let opened: OpenLedger | undefined;
-  const ledger = async () => (opened ??= await openLedger(database, opening)).ledger;
+  const ledger = async () => (opened ??= await openLedger(place, opening)).ledger;
   const process = thisProcess();
   const recorder = new Recorder({
     ...{ ledger, policies, process, retainDays, publicUrl, contact, clock: Date.now, log },

@@ -1,5 +1,5 @@
 import { assertEquals, assertMatch } from "@std/assert";
-import { faultIn, parsePostgresUrl, placeIn, warningOf } from "../../lib/database/postgres_url.ts";
+import { faultIn, parsePostgresUrl, placeIn, warningIn } from "../../lib/database/postgres_url.ts";
 
 const BASE = "postgres://u:p@h.test:5433/db";
 
@@ -31,7 +31,7 @@ Deno.test("faultIn() refuses what would be ignored though it means something, an
   }
 });
 
-Deno.test("faultIn() accepts what platforms and other programs write, and warningOf() names it", () => {
+Deno.test("faultIn() accepts what platforms and other programs write, and warningIn() names it", () => {
   const rows: [query: string, ignored: string[]][] = [
     ["", []],
     ["?sslmode=require&options=-c%20search_path%3Da&application_name=b", []],
@@ -58,8 +58,8 @@ Deno.test("faultIn() accepts what platforms and other programs write, and warnin
   for (const [query, ignored] of rows) {
     assertEquals(faultIn(BASE + query), undefined);
     const names = ignored.map((name) => `"${name}"`).join(", ");
-    const warning = ignored.length === 0 ? undefined : `X: nothing reads ${names} in the URL`;
-    assertEquals(warningOf(BASE + query, "X"), warning);
+    const warning = ignored.length === 0 ? undefined : `nothing reads ${names} in the URL`;
+    assertEquals(warningIn(BASE + query), warning);
   }
 });
 

@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import project from "../../deno.json" with { type: "json" };
+import { postgresAt, sqliteAt } from "../../lib/database/place.ts";
 import type { Policy } from "../../lib/lifecycle/policy.ts";
 import { type Config, ConfigError, readConfig } from "../../lib/server/config.ts";
 import type { BucketSettings } from "../../lib/storage/content/content_place.ts";
@@ -16,8 +17,7 @@ Deno.test("readConfig() has a default for everything", () => {
     reusePort: false,
     publicUrl: undefined,
     contact: undefined,
-    engine: "sqlite",
-    databaseUrl: "sqlite:./data/catalogue.sqlite",
+    database: sqliteAt("./data/catalogue.sqlite"),
     content: { kind: "folder", path: "./data/files" },
     isOnDeploy: false,
     isDefaultStorage: true,
@@ -58,9 +58,12 @@ const BUCKET: BucketSettings = {
 };
 
 Deno.test("readConfig() reads every variable, and accepts boundary values", () => {
-  const toPostgres = { engine: "postgres", isDefaultStorage: false } as const;
   const onDeploy = { DENO_DEPLOY: "true", DATABASE_URL: "postgresql://db/x" };
-  const deployed = { ...toPostgres, databaseUrl: "postgresql://db/x", isOnDeploy: true };
+  const deployed = {
+    database: postgresAt("postgresql://db/x"),
+    isOnDeploy: true,
+    isDefaultStorage: false,
+  };
   const policy: Policy = {
     deprecatedAt: Date.parse("2027-01-01T10:00:00Z"),
     sunsetAt: Date.parse("2027-06-30"),
@@ -93,18 +96,19 @@ Deno.test("readConfig() reads every variable, and accepts boundary values", () =
     [{ CACHE_MAX_AGE: "31536000" }, { cacheMaxAge: 31_536_000 }],
     [{ USAGE_DAYS: "1" }, { usageDays: 1 }],
     [{ USAGE_DAYS: "3650" }, { usageDays: 3650 }],
-    [{ DATABASE_URL: "sqlite:///srv/x" }, {
-      databaseUrl: "sqlite:///srv/x",
-      isDefaultStorage: false,
-    }],
-    [{ DATABASE_URL: "sqlite:x" }, { databaseUrl: "sqlite:x", isDefaultStorage: false }],
+    ...["///srv/x", "x"].flatMap((path) =>
+      ["sqlite", "SQLITE"].map((scheme): Row => [
+        { DATABASE_URL: `${scheme}:${path}` },
+        { database: sqliteAt(path), isDefaultStorage: false },
+      ])
+    ),
     ...[
       "postgres://db/x",
       "postgres://u:p%40ss%2F%23@h/d?a=b",
       "postgres:///d?host=/run",
       "postgresql://u:p@/d?host=/run",
     ].map(
-      (url): Row => [{ DATABASE_URL: url }, { ...toPostgres, databaseUrl: url }],
+      (url): Row => [{ DATABASE_URL: url }, { database: postgresAt(url), isDefaultStorage: false }],
     ),
     [onDeploy, { ...deployed, content: { kind: "none" } }],
     [{ ...onDeploy, ...AWS, CONTENT: "s3://abc" }, { ...deployed, content: BUCKET }],

@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
+import { postgresAt } from "../../lib/database/place.ts";
 import { readConfig } from "../../lib/server/config.ts";
 import { placesOf } from "../../lib/server/storage_places.ts";
 import { inFolder } from "../support/media_cli.ts";
@@ -21,8 +22,8 @@ Deno.test("the start line has storage without credentials", () => {
     catalogue: "postgres://db.test:5433/media",
     content: "s3://bucket/audio",
   });
-  const databaseUrl = `postgres:///media?host=/run/postgresql&password=${secret}`;
-  const { catalogue } = placesOf({ ...config, databaseUrl });
+  const database = postgresAt(`postgres:///media?host=/run/postgresql&password=${secret}`);
+  const { catalogue } = placesOf({ ...config, database });
   assertEquals(catalogue, "postgres:///media?host=/run/postgresql");
 });
 
@@ -72,6 +73,11 @@ needing("processes")(
         },
       );
       assertEquals(mistyped.first?.["catalogue"], `sqlite:${folder}/catalogue.sqlite`);
+      const upper = await start({ DATABASE_URL: `SQLITE:${folder}/catalogue.sqlite` });
+      assertEquals(upper.first?.["catalogue"], `sqlite:${folder}/catalogue.sqlite`);
+      const { count } = ledger.prepare("SELECT count(*) AS count FROM media_head_session").get() ??
+        {};
+      assertEquals(count, 2, "both starts used one ledger");
       assertEquals(mistyped.first?.["content"], `${folder}/files`);
       assertEquals(mistyped.warnings, []);
       const past = await start({ DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2021-01-01" });

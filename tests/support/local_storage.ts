@@ -1,5 +1,6 @@
 /** Local storage in a temporary folder, for one test. */
 
+import { sqliteAt } from "../../lib/database/place.ts";
 import { FolderContent } from "../../lib/storage/content/folder/content.ts";
 import type { Engine } from "../../lib/storage/engines/engine.ts";
 import { type OpenStorage, storageOn } from "../../lib/storage/engines/open_storage.ts";
@@ -9,7 +10,7 @@ import { type MediaSubject, subjectOn } from "./media_subject.ts";
 /** Opens the storage that a server keeps in a folder. */
 export async function openIn(
   folder: string,
-  database: Promise<Engine> = openEngine(`sqlite:${folder}/catalogue.sqlite`),
+  database: Promise<Engine> = openEngine(sqliteAt(`${folder}/catalogue.sqlite`)),
 ): Promise<OpenStorage> {
   const engine = await database;
   return storageOn(engine, new FolderContent(`${folder}/files`, engine.catalogue));
@@ -17,7 +18,7 @@ export async function openIn(
 
 /** Counts the calls in a folder's ledger. */
 export async function callsIn(folder: string): Promise<number> {
-  const { ledger, close } = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
+  const { ledger, close } = await openEngine(sqliteAt(`${folder}/catalogue.sqlite`));
   const rows = await Array.fromAsync(ledger.usage(""));
   await close();
   return rows.reduce((sum, { calls }) => sum + calls, 0);

@@ -1,5 +1,6 @@
 /** Storage in memory, for one test; needs no permissions. */
 
+import { IN_MEMORY } from "../../lib/database/place.ts";
 import type { Engine } from "../../lib/storage/engines/engine.ts";
 import { storageOn } from "../../lib/storage/engines/open_storage.ts";
 import { openEngine } from "../../lib/storage/engines/sqlite.ts";
@@ -8,7 +9,7 @@ import { MemoryContent } from "./memory_content.ts";
 
 /** Opens an empty database in memory. */
 export async function openMemoryEngine(): Promise<Engine & AsyncDisposable> {
-  const engine = await openEngine("sqlite::memory:");
+  const engine = await openEngine(IN_MEMORY);
   return { ...engine, [Symbol.asyncDispose]: engine.close };
 }
 

@@ -5,6 +5,7 @@
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
+import { requireDatabaseUrl } from "../../lib/database/place.ts";
 import { DENO_RUNTIME } from "../../lib/database/sqlite/deno_runtime.ts";
 import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { newToken } from "../../lib/storage/token.ts";
@@ -370,7 +371,8 @@ for (const [engine, open] of Object.entries({ SQLite: onSqlite, PostgreSQL: onPo
 
 /** Runs the command on a ledger, in this process. */
 async function usage(url: string, ...args: string[]): Promise<CommandResult> {
-  const { ledger, close } = await openLedger(url, { setting: "url", runtime: () => DENO_RUNTIME });
+  const place = requireDatabaseUrl(url, "url");
+  const { ledger, close } = await openLedger(place, { runtime: () => DENO_RUNTIME });
   let [stdout, stderr] = ["", ""];
   const command = usageCommand({
     print: (text) => Promise.resolve(void (stdout += `${text}\n`)),

@@ -14,6 +14,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import process from "node:process";
+import { sqliteAt } from "../../lib/database/place.ts";
 import { nodeRuntime } from "../../lib/database/sqlite/node_runtime.ts";
 import { CHECK_CLIENT } from "../../lib/lifecycle/breaking.ts";
 import { runLifecycle } from "../../lib/lifecycle/checking/check.ts";
@@ -36,12 +37,12 @@ const POLICY = definePolicy({
 
 /** Opens a record in a new file, and returns what reads all its rows. */
 async function opened(folder: string, options: Partial<UsageOptions> = {}) {
-  const database = `sqlite:${folder}/calls.sqlite`;
+  const path = `${folder}/calls.sqlite`;
   const events: LogEvent[] = [];
   const log = (event: LogEvent) => void events.push(event);
-  const usage = await openUsage(database, { routes: { "/v1": POLICY }, log, ...options });
+  const usage = await openUsage(`sqlite:${path}`, { routes: { "/v1": POLICY }, log, ...options });
   const rows = async () => {
-    const { ledger, close } = await openLedger(database, { runtime: nodeRuntime });
+    const { ledger, close } = await openLedger(sqliteAt(path), { runtime: nodeRuntime });
     return await Array.fromAsync(ledger.usage("")).finally(close);
   };
   return { usage, events, rows };
@@ -119,7 +120,7 @@ test("openUsage() counts a call even if the route's clock fails", () =>
 
 test("openUsage() names its session and process, in the log and in the gate's words", () =>
   inFolder(async (folder) => {
-    const database = `sqlite:${folder}/calls.sqlite`;
+    const path = `${folder}/calls.sqlite`;
     const { usage, events } = await opened(folder);
     const { session } = usage;
     const process = { machine: Deno.hostname(), pid: Deno.pid };
@@ -127,7 +128,7 @@ test("openUsage() names its session and process, in the log and in the gate's wo
     assertEquals([event, others], [{ event: "session", session, ...process }, []]);
     const age = Date.now() - Date.parse(String(started));
     assert(0 <= age && age < performance.now() + 60_000, `${started} is no start of this process`);
-    const { ledger, close } = await openLedger(database, { runtime: nodeRuntime });
+    const { ledger, close } = await openLedger(sqliteAt(path), { runtime: nodeRuntime });
     const [registered] = await ledger.sessions();
     await close();
     assertEquals(registered?.id, session);
@@ -135,7 +136,7 @@ test("openUsage() names its session and process, in the log and in the gate's wo
     const said: string[] = [];
     using _stdout = stub(console, "error", (line) => void said.push(line));
     const file = `${folder}/page.html`; // so that nothing is printed but that
-    assertEquals(await runUsage(["--database", database, "--html", file]), 0);
+    assertEquals(await runUsage(["--database", `sqlite:${path}`, "--html", file]), 0);
     const name = `session ${session} (process ${Deno.pid} on ${Deno.hostname()}, started at `;
     assertStringIncludes(String(said), `waiting for the next report of ${name}`);
     await usage.close();

@@ -3,6 +3,7 @@
 import { definePolicy } from "@media-head/lifecycle";
 import { assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
+import { postgresAt } from "../../lib/database/place.ts";
 import { PostgresDatabase } from "../../lib/database/postgres/database.ts";
 import { StorageError } from "../../lib/errors/storage_error.ts";
 import { type LogEvent, openUsage, type UsageOptions } from "../../lib/usage/mod.ts";
@@ -213,7 +214,7 @@ needing(...POSTGRES)(
       assertMatch(error.message, message);
       await until("the end of the connection", () => relay.connections === 0);
     }
-    const own = new PostgresDatabase(database); // the media server's
+    const own = new PostgresDatabase(postgresAt(database)); // the media server's
     const fault = await assertRejects(() => own.createTables([]), StorageError);
     await own.close();
     assertMatch(String(fault.cause), /it asks for a password: write one in DATABASE_URL$/);

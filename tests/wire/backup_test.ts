@@ -1,6 +1,7 @@
 /** Backup and restore with the documentation's own commands, while items change. */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { sqliteAt } from "../../lib/database/place.ts";
 import type { Engine } from "../../lib/storage/engines/engine.ts";
 import type { OpenStorage } from "../../lib/storage/engines/open_storage.ts";
 import { openEngine as openSqlite } from "../../lib/storage/engines/sqlite.ts";
@@ -151,7 +152,7 @@ needing(...NEEDS)(
   () =>
     inProject(async (folder) => {
       const path = `${folder}/data/catalogue.sqlite`;
-      const engine = openSqlite(`sqlite:${path}`);
+      const engine = openSqlite(sqliteAt(`${path}`));
       const environment = { DATABASE_URL: `sqlite:${path}`, CONTENT: `${folder}/data/files` };
       await using load = await backUpUnderLoad(
         folder,

@@ -1,6 +1,7 @@
 /** Downloads that clients abort, and content larger than the memory that a process may use. */
 
 import { assert, assertEquals } from "@std/assert";
+import { sqliteAt } from "../../lib/database/place.ts";
 import { openEngine } from "../../lib/storage/engines/sqlite.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { newPrefix, openBucket } from "../support/bucket_storage.ts";
@@ -32,7 +33,7 @@ needing(...S3_STORE)(
   () =>
     inFolder(async (folder) => {
       const prefix = newPrefix();
-      const engine = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
+      const engine = await openEngine(sqliteAt(`${folder}/catalogue.sqlite`));
       await using subject = await openBucket(store(), engine, prefix);
       const { token } = await subject.publish(newMetadata(), new Uint8Array(LENGTH));
       await using server = await ServerProcess.start(store().environment(prefix), folder);

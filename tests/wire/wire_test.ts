@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
+import { sqliteAt } from "../../lib/database/place.ts";
 import { openEngine } from "../../lib/storage/engines/sqlite.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { checkParity, checkProblem } from "../server/request_table.ts";
@@ -121,7 +122,7 @@ test("a server process refuses to start with a reason", async () => {
     assertMatch(said, reason);
     assertEquals(code, 1);
   }
-  const { ledger, close } = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
+  const { ledger, close } = await openEngine(sqliteAt(`${folder}/catalogue.sqlite`));
   const sessions = await ledger.sessions();
   await close();
   assert(sessions.length > 0);

@@ -7,7 +7,7 @@ import { delay } from "@std/async/delay";
 import { waitFor } from "../../async/abort.ts";
 import { fulfilledWithin } from "../../async/deadline.ts";
 import { settingOf } from "../open_options.ts";
-import { placeIn, schemaIn, warningOf } from "../postgres_url.ts";
+import type { PostgresPlace } from "../place.ts";
 import type {
   ColumnType,
   Database,
@@ -58,13 +58,14 @@ export class PostgresDatabase implements Database {
   readonly batch = 500; // each statement takes a round trip
   readonly #pool: Pool;
   readonly #options: PostgresOptions;
-  readonly #url: string;
+  readonly #place: PostgresPlace;
   /** The name of the database in messages. */
   readonly name: string;
 
-  /** @param url `postgres://…`; parameters like `sslmode` configure encryption. */
-  constructor(url: string, options: PostgresOptions = {}) {
-    this.#url = url;
+  /** @param place Parameters of its URL like `sslmode` configure encryption. */
+  constructor(place: PostgresPlace, options: PostgresOptions = {}) {
+    const { url } = place;
+    this.#place = place;
     this.#options = options;
     this.name = `the database (${settingOf(options)})`;
     const driver = loadDriver();
@@ -93,8 +94,8 @@ export class PostgresDatabase implements Database {
    *   lacks tables that must exist.
    */
   async createTables(schemas: readonly Schema[]): Promise<void> {
-    const warning = warningOf(this.#url, settingOf(this.#options));
-    if (warning !== undefined) this.#options.onWarn?.(warning);
+    const { warning } = this.#place;
+    if (warning !== undefined) this.#options.onWarn?.(`${settingOf(this.#options)}: ${warning}`);
     (await this.#connect()).release();
     const settings =
       "SELECT current_setting('server_encoding') AS encoding, current_schema() AS schema";
@@ -113,7 +114,7 @@ export class PostgresDatabase implements Database {
 
   /** Ensures that the schema in use is the one that the URL names. A pooler may have dropped it. */
   #requireSchema(schema: string | null): void {
-    const expected = schemaIn(this.#url) ?? schema;
+    const expected = this.#place.schema ?? schema;
     if (schema !== null && schema === expected) return;
     const used = schema === null ? "no schema" : `the schema "${schema}"`;
     const wanted = expected === null ? "one that exists" : `"${expected}"`;
@@ -161,7 +162,7 @@ export class PostgresDatabase implements Database {
         has_schema_privilege(current_schema(), 'CREATE') AS may`,
     });
     const { schema, user, may } = row ?? {};
-    const place = `schema "${schema}" of "${placeIn(this.#url)}"`;
+    const place = `schema "${schema}" of "${this.#place.name}"`;
     if (may === "t") return place;
     const fault = `the user "${user}" may not create tables in ${place}`;
     const remedy = `GRANT CREATE ON SCHEMA "${schema}" TO "${user}"`;

@@ -10,6 +10,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { waitFor } from "../../async/abort.ts";
 import { type OpenOptions, settingOf } from "../open_options.ts";
+import { MEMORY } from "../place.ts";
 import type {
   ColumnType,
   Database,
@@ -27,9 +28,6 @@ import { isMissing, type SqliteRuntime } from "./runtime.ts";
 
 /** Milliseconds to wait for a lock on opening, e.g. while another process creates the tables. */
 const OPEN_TIMEOUT_MS = 30_000;
-
-/** The path of a database in memory. */
-export const MEMORY = ":memory:";
 
 const GONE = "The file was removed or replaced since it was opened: put the right one in place, " +
   "and start again";

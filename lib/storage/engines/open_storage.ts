@@ -4,6 +4,7 @@
  */
 
 import type { OpenOptions } from "../../database/open_options.ts";
+import type { DatabasePlace } from "../../database/place.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { ContentPlace } from "../content/content_place.ts";
 import type { ContentStore } from "../content/content_store.ts";
@@ -12,8 +13,7 @@ import type { Ledger } from "../../usage/record/ledger.ts";
 import type { Engine } from "./engine.ts";
 
 interface StoragePlaces {
-  readonly engine: "sqlite" | "postgres";
-  readonly databaseUrl: string;
+  readonly database: DatabasePlace;
   readonly content: ContentPlace;
 }
 
@@ -30,14 +30,18 @@ export interface OpenStorage {
  * @throws {StorageError} When the database cannot be opened, or belongs to another release.
  */
 export async function openStorage(
-  { engine, databaseUrl, content: place }: StoragePlaces,
+  { database, content: place }: StoragePlaces,
   options: OpenOptions,
 ): Promise<OpenStorage> {
-  const { openEngine } = engine === "postgres"
-    ? await import("./postgres.ts")
-    : await import("./sqlite.ts");
-  const opened = await openEngine(databaseUrl, options);
+  const opened = await engineAt(database, options);
   return storageOn(opened, await contentIn(place, opened.catalogue, options));
+}
+
+async function engineAt(place: DatabasePlace, options: OpenOptions): Promise<Engine> {
+  if (place.kind === "sqlite") {
+    return await (await import("./sqlite.ts")).openEngine(place, options);
+  }
+  return await (await import("./postgres.ts")).openEngine(place, options);
 }
 
 /** Puts a content store beside an engine. */

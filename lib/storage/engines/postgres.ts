@@ -2,6 +2,7 @@
 
 import { waitFor } from "../../async/abort.ts";
 import type { OpenOptions } from "../../database/open_options.ts";
+import type { PostgresPlace } from "../../database/place.ts";
 import { PostgresDatabase } from "../../database/postgres/database.ts";
 import { BatchedLookups } from "../catalogue/batched_lookups.ts";
 import { Catalogue } from "../catalogue/catalogue.ts";
@@ -13,11 +14,13 @@ import type { Engine } from "./engine.ts";
 /**
  * Opens a database, creating its tables if needed.
  *
- * @param url `postgres://…`
  * @throws {StorageError} When it cannot be reached, or belongs to another release.
  */
-export async function openEngine(url: string, options: OpenOptions = {}): Promise<Engine> {
-  const database = new PostgresDatabase(url, options);
+export async function openEngine(
+  place: PostgresPlace,
+  options: OpenOptions = {},
+): Promise<Engine> {
+  const database = new PostgresDatabase(place, options);
   try {
     await waitFor(database.name, database.createTables([CATALOGUE, LEDGER]), options);
   } catch (error) {

@@ -1,7 +1,8 @@
 /** The SQLite engine: the catalogue in one file, the ledger in another beside it. */
 
 import type { OpenOptions } from "../../database/open_options.ts";
-import { MEMORY, SqliteDatabase } from "../../database/sqlite/database.ts";
+import type { SqlitePlace } from "../../database/place.ts";
+import { SqliteDatabase } from "../../database/sqlite/database.ts";
 import { DENO_RUNTIME } from "../../database/sqlite/deno_runtime.ts";
 import { Catalogue, ITEM_COLUMNS } from "../catalogue/catalogue.ts";
 import { CATALOGUE } from "../catalogue/schema.ts";
@@ -12,16 +13,11 @@ import type { Engine } from "./engine.ts";
 const FIND = `SELECT ${ITEM_COLUMNS} FROM media_head_item WHERE token = $1`;
 const VERSION = "SELECT version FROM media_head_catalogue";
 
-/**
- * Opens the database at a `sqlite:PATH` URL.
- *
- * @param url The ledger is at the same path with `-ledger` appended.
- */
+/** Opens a database, and the ledger beside it. */
 export async function openEngine(
-  url: string,
+  { path, ledgerPath }: SqlitePlace,
   { onCreate, ...options }: OpenOptions = {},
 ): Promise<Engine> {
-  const path = url.replace(/^sqlite:/, "");
   const database = await SqliteDatabase.open(path, {
     ...options,
     onCreate: (name) => onCreate?.(`the ${name} ${JSON.stringify(path)} (DATABASE_URL)`),
@@ -37,7 +33,7 @@ export async function openEngine(
   });
   try {
     const ledgerDatabase = await SqliteDatabase.open(
-      path === MEMORY ? path : `${path}-ledger`,
+      ledgerPath,
       { ...options, ...LEDGER_OPTIONS, runtime: DENO_RUNTIME },
     );
     const close = async () => {

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { postgresAt } from "../../../lib/database/place.ts";
 import type { Schema } from "../../../lib/database/sql/schema.ts";
 import { StorageError } from "../../../lib/errors/storage_error.ts";
 import type { CatalogueRecord } from "../../../lib/storage/catalogue/catalogue.ts";
@@ -131,7 +132,7 @@ test("tables of an earlier release are refused by name, and nothing is created",
     await server().query(`CREATE TABLE ${table} (id bigint, schema bigint, ${columns})`, database);
     const message = `has the ${table} of an earlier release, in the table "${table}": ${advice}`;
     for (const mustExist of [false, true]) {
-      const opened = new PostgresDatabase(server().urlOf(database), { mustExist });
+      const opened = new PostgresDatabase(postgresAt(server().urlOf(database)), { mustExist });
       const opening = () => opened.createTables([schema]).finally(() => opened.close());
       await assertRejects(opening, StorageError, message);
     }

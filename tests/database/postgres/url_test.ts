@@ -1,6 +1,7 @@
 /** What the URL of a database says, as a server, a command and an application read it. */
 
 import { assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
+import { postgresAt } from "../../../lib/database/place.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
 import { openUsage } from "../../../lib/usage/mod.ts";
 import { inFolder, media } from "../../support/media_cli.ts";
@@ -119,7 +120,7 @@ test("a message of what was created names the database and the schema", async ()
     const created: string[] = [];
     const options = { onCreate: (name: string) => void created.push(name) };
     const chosen = schema === "public" ? url : `${url}?options=-c%20search_path%3D${schema}`;
-    await (await openEngine(chosen, options)).close();
+    await (await openEngine(postgresAt(chosen), options)).close();
     const place = `schema "${schema}" of "postgres://127.0.0.1:${plain().port}/${database}"`;
     assertEquals(created, [`the catalogue in ${place} (DATABASE_URL)`]);
   }

@@ -1,5 +1,6 @@
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
+import { sqliteAt } from "../../../lib/database/place.ts";
 import type { Schema } from "../../../lib/database/sql/schema.ts";
 import { SqliteDatabase, type SqliteOptions } from "../../../lib/database/sqlite/database.ts";
 import { DENO_RUNTIME } from "../../../lib/database/sqlite/deno_runtime.ts";
@@ -61,7 +62,7 @@ const OBSTACLES: [what: string, make: (path: string) => void | Promise<void>, ca
   [
     "a ledger",
     async (path) => {
-      await (await openEngine(`sqlite:${path}-x`)).close();
+      await (await openEngine(sqliteAt(`${path}-x`))).close();
       await Deno.rename(`${path}-x-ledger`, path);
     },
     /^It is not a catalogue of media-head: choose another path, or move it away$/,

@@ -2,6 +2,7 @@
 
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { createHash } from "node:crypto";
+import { sqliteAt } from "../../../lib/database/place.ts";
 import { openEngine } from "../../../lib/storage/engines/sqlite.ts";
 import type { PublishedItem } from "../../../lib/storage/item.ts";
 import { newMetadata } from "../storage_suite.ts";
@@ -49,7 +50,7 @@ needing("processes", LINUX, program("setpriv"))(
 
 /** Adds an item to a new catalogue in a folder, whose content is in a scripted store. */
 async function addItem(folder: string, item: PublishedItem): Promise<void> {
-  const engine = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
+  const engine = await openEngine(sqliteAt(`${folder}/catalogue.sqlite`));
   await engine.catalogue.claimContent("name");
   await engine.catalogue.add(item);
   await engine.close();

@@ -4,6 +4,7 @@
  */
 
 import { assert, assertEquals } from "@std/assert";
+import { sqliteAt } from "../../../../lib/database/place.ts";
 import { CachedStorage } from "../../../../lib/storage/cache.ts";
 import { BucketContent } from "../../../../lib/storage/content/bucket/content.ts";
 import { storageOn } from "../../../../lib/storage/engines/open_storage.ts";
@@ -60,7 +61,7 @@ for (const seed of [1, 2]) {
     () =>
       inFolder(async (folder) => {
         const prefix = newPrefix();
-        const open = () => openEngine(`sqlite:${folder}/catalogue.sqlite`);
+        const open = () => openEngine(sqliteAt(`${folder}/catalogue.sqlite`));
         await using subject = await openBucket(store(), await open(), prefix);
         const content = new BucketContent(settingsOf(store(), prefix));
         const { media: second, close } = storageOn(await open(), content);

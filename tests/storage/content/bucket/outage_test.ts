@@ -1,6 +1,7 @@
 /** A server while its content store fails, and after. */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { sqliteAt } from "../../../../lib/database/place.ts";
 import { openEngine } from "../../../../lib/storage/engines/sqlite.ts";
 import type { PublishedItem } from "../../../../lib/storage/item.ts";
 import { checkParity, checkProblem } from "../../../server/request_table.ts";
@@ -46,7 +47,7 @@ const [OWN_KEY, ENCODED] = ["own/a+b (ü)!'*~.mp4", "own/a%2Bb%20%28%C3%BC%29%21
 async function withServer(body: (world: World) => Promise<void>): Promise<void> {
   await inFolder(async (folder) => {
     const prefix = newPrefix();
-    const engine = await openEngine(`sqlite:${folder}/catalogue.sqlite`);
+    const engine = await openEngine(sqliteAt(`${folder}/catalogue.sqlite`));
     await using subject = await openBucket(store(), engine, prefix);
     const copied = await subject.publish(newMetadata("audio"), CONTENT);
     const other = await subject.publish(newMetadata("audio"), CONTENT.subarray(1));

@@ -1,0 +1,68 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import {
+  IN_MEMORY,
+  parseDatabaseUrl,
+  postgresAt,
+  requireDatabaseUrl,
+  sqliteAt,
+} from "../../lib/database/place.ts";
+import { WrongUsageError } from "../../lib/errors/refused_error.ts";
+
+Deno.test("parseDatabaseUrl() names the file of SQLite and all beside it, whatever the case of the scheme", () => {
+  const beside = (path: string) => ["", "-wal", "-shm", "-journal"].map((end) => path + end);
+  const rows: [path: string, access: string][] = [
+    ["/x/c.sqlite", "/x/"],
+    ["./data/catalogue.sqlite", "./data/"],
+    ["c.sqlite", "."],
+    ["///x", "///"],
+    [":memory:x", "."], // a file
+  ];
+  for (const [path, access] of rows) {
+    const place = {
+      ...{ kind: "sqlite", path, ledgerPath: `${path}-ledger`, name: `sqlite:${path}` } as const,
+      files: [...beside(path), ...beside(`${path}-ledger`)],
+      ...{ access, certificates: [], warning: undefined },
+    };
+    for (const scheme of ["sqlite", "SQLITE", "SQLite"]) {
+      assertEquals(parseDatabaseUrl(`${scheme}:${path}`), place);
+    }
+  }
+  assertEquals(parseDatabaseUrl("sqlite::memory:"), IN_MEMORY);
+  const { ledgerPath, files, access } = IN_MEMORY;
+  assertEquals([ledgerPath, files, access], [":memory:", [], undefined]);
+});
+
+Deno.test("parseDatabaseUrl() names the socket and the certificates of a server", () => {
+  const rows: [url: string, access: string | undefined, certificates: string[]][] = [
+    ["postgres://u:p@h/d", undefined, []],
+    ["postgresql:///d?host=/run", "/run/.s.PGSQL.5432", []],
+    ["postgres://h/d?sslkey=/k&sslrootcert=/r&sslcert=/c", undefined, ["/r", "/c", "/k"]],
+  ];
+  for (const [url, access, certificates] of rows) {
+    const place = postgresAt(url);
+    assertEquals(parseDatabaseUrl(url), place);
+    assertEquals([place.access, place.certificates, place.files], [access, certificates, []], url);
+  }
+});
+
+Deno.test("requireDatabaseUrl() says what is wrong with a URL, without its password", () => {
+  const expected = 'X: expected "sqlite:PATH" or "postgres://…", got ';
+  const rows: [url: string, message: string][] = [
+    ["", `${expected}""`],
+    ["/x/c.sqlite", `${expected}"/x/c.sqlite"`],
+    ["sqlite:", `${expected}"sqlite:"`],
+    ["mysql://u:secret@h/d", `${expected}"mysql://…@h/d"`],
+    ["sqlite:postgres://u:secret@h/d", `${expected}"…@h/d"`],
+    ["postgres://u:secret", `${expected}"postgres://u:…"`],
+    ["postgres://u:p#x@h/d", 'X: the URL has an unescaped "#"; write it as "%23"'],
+    [
+      "postgres://h/d?sslmod=require",
+      'X: "sslmod" in the URL would be ignored; expected "sslmode"',
+    ],
+  ];
+  for (const [url, message] of rows) {
+    const { message: said } = assertThrows(() => requireDatabaseUrl(url, "X"), WrongUsageError);
+    assertEquals(said, message, url);
+  }
+  assertEquals(requireDatabaseUrl("sqlite:x", "X"), sqliteAt("x"));
+});
