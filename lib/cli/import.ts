@@ -7,7 +7,7 @@ import { RefusedError } from "../errors/refused_error.ts";
 import { quoted } from "../input/printable.ts";
 import { readable } from "../input/user_file.ts";
 import type { ContentOptions } from "../publishing/import/content.ts";
-import { type ImportCounts, importRecords } from "../publishing/import/import.ts";
+import { type ImportCounts, importRecords, type Refusal } from "../publishing/import/import.ts";
 import { type ImportInput, readInput } from "../publishing/import/input.ts";
 import { type ImportLine, NEWLINE } from "../publishing/import/lines.ts";
 import { readContent } from "../publishing/publish_object.ts";
@@ -55,10 +55,11 @@ export function importCommand(context: Context): Command {
           ? undefined
           : await openRejects(rejects, path, input, storagePaths);
         const refusals = new Refusals(placesOf(config).content);
-        const refuse = async (line: ImportLine, reason: string, isMissing: boolean) => {
+        const refuse = async (line: ImportLine, refusal: Refusal) => {
           await rejected?.write(line);
-          if (!json) refusals.add(line.number, reason, isMissing);
-          else await print(JSON.stringify({ line: line.number, outcome: "refused", reason }));
+          const { number } = line;
+          if (!json) return refusals.add(number, refusal);
+          await print(JSON.stringify({ line: number, outcome: "refused", reason: refusal.reason }));
         };
         let [lines, done] = [0, 0];
         const onProgress = ({ bytes }: ImportLine) => {

@@ -1,6 +1,7 @@
 /** The refusals of an import, for people. */
 
 import { printable } from "../input/printable.ts";
+import { MISSING_CONTENT, type Refusal } from "../publishing/import/import.ts";
 import { printError } from "./print.ts";
 
 /** How many refusals of one kind are printed. */
@@ -15,20 +16,19 @@ interface Kind {
 /** Prints refusals as they come, but of each kind only the first twenty. The others are counted. */
 export class Refusals {
   readonly #kinds = new Map<string, Kind>();
-  readonly #missing: Kind = { count: 0, last: 0 };
   /** Lines about missing content, held back until other content is found. */
   #held: string[] | undefined = [];
 
   /** @param place The place of the content, for messages. */
   constructor(readonly place: string) {}
 
-  /** @param isMissing Whether content that should be in storage is not there. */
-  add(line: number, reason: string, isMissing: boolean): void {
-    const kind = isMissing ? this.#missing : this.#kindOf(reason);
-    if (++kind.count > LIMIT) return;
-    kind.last = line;
+  add(line: number, { reason, kind }: Refusal): void {
+    const same = this.#kinds.get(kind) ?? { count: 0, last: 0 };
+    this.#kinds.set(kind, same);
+    if (++same.count > LIMIT) return;
+    same.last = line;
     const text = `media: line ${line}: ${printable(reason)}`;
-    if (isMissing && this.#held !== undefined) this.#held.push(text);
+    if (kind === MISSING_CONTENT && this.#held !== undefined) this.#held.push(text);
     else printError(text);
   }
 
@@ -40,30 +40,24 @@ export class Refusals {
 
   /** Prints what is left to say at the end. */
   end(): void {
-    const { count } = this.#missing;
-    if (this.#held !== undefined && count > LIMIT) {
+    const missing = this.#kinds.get(MISSING_CONTENT) ?? { count: 0, last: 0 };
+    this.#kinds.delete(MISSING_CONTENT);
+    if (this.#held !== undefined && missing.count > LIMIT) {
       const remedy = "copy the content there first, or correct CONTENT";
       printError(
-        `media: none of the content of ${numberOf(count)} lines is in ${this.place}: ${remedy}`,
+        `media: none of the content of ${
+          numberOf(missing.count)
+        } lines is in ${this.place}: ${remedy}`,
       );
     } else {
       this.find();
-      this.#kinds.set("", this.#missing);
+      this.#kinds.set(MISSING_CONTENT, missing);
     }
     for (const { count, last } of this.#kinds.values()) {
       if (count <= LIMIT) continue;
       const more = `${numberOf(count - LIMIT)} more lines refused like line ${last}`;
       printError(`media: ${more}; --rejects and --json have all of them`);
     }
-  }
-
-  #kindOf(reason: string): Kind {
-    const [, member = "", rest = ""] = /^("\w+" is\b)?(.*)$/s.exec(reason) ?? [];
-    // Values are quoted, or have digits or slashes.
-    const key = member + rest.replace(/".*"/s, "…").replaceAll(/\S*[\d/]\S*/g, "…");
-    const kind = this.#kinds.get(key) ?? { count: 0, last: 0 };
-    this.#kinds.set(key, kind);
-    return kind;
   }
 }
 

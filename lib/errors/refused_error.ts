@@ -1,6 +1,20 @@
+export interface RefusalOptions extends ErrorOptions {
+  /**
+   * What is wrong, without the values in the message. Refusals of one kind are counted together,
+   * e.g. in an import. Default: "other".
+   */
+  readonly kind?: string;
+}
+
 /** Thrown when a request of a user cannot be fulfilled. The message is for that user. */
 export class RefusedError extends Error {
   override readonly name: string = "RefusedError";
+  readonly kind: string;
+
+  constructor(message: string, { kind = "other", ...options }: RefusalOptions = {}) {
+    super(message, options);
+    this.kind = kind;
+  }
 }
 
 /** Thrown when a command line or setting is wrong. The message says how. */

@@ -15,7 +15,10 @@ export async function readable<T>(path: string, operation: () => Promise<T>): Pr
 /** Returns the refusal of a file or folder that cannot be read. */
 export function refusalOfReading(path: string, cause: unknown): RefusedError {
   if (!(cause instanceof Deno.errors.NotFound)) {
-    return new RefusedError(`${quoted(path)} cannot be read`, { cause: reasonOf(cause) });
+    return new RefusedError(`${quoted(path)} cannot be read`, {
+      kind: "unreadable",
+      cause: reasonOf(cause),
+    });
   }
   // Deno 2.9.6 replaces bytes that are not UTF-8 wherever it gets a name, and cannot open such a file.
   const isReplaced = path.includes("\ufffd");
@@ -23,6 +26,7 @@ export function refusalOfReading(path: string, cause: unknown): RefusedError {
     isReplaced
       ? `The name of ${quoted(path)} is not UTF-8; rename it`
       : `There is no file ${quoted(path)}`,
+    { kind: isReplaced ? "name that is not UTF-8" : "no such file" },
   );
 }
 

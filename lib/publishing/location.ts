@@ -27,16 +27,21 @@ export function isPublicUrl(text: string): boolean {
  *   contains no password and no signature.
  */
 export function parseLocation(text: string): string {
-  const refusal = (shown: string, why: string) => new RefusedError(`${quoted(shown)}${why}`);
+  const refusal = (kind: string, shown: string, why: string) =>
+    new RefusedError(`${quoted(shown)}${why}`, { kind });
   const url = /\p{Cc}/u.test(text) ? null : URL.parse(text);
   if (url === null) {
-    throw refusal(withoutPassword(text), " is not a URL; expected one like https://host/path");
+    throw refusal(
+      "no URL",
+      withoutPassword(text),
+      " is not a URL; expected one like https://host/path",
+    );
   }
   if (url.username !== "" || url.password !== "") {
     url.username = "";
     url.password = "";
     const why = "a user or password, which every client would see; expected a URL that needs none";
-    throw refusal(url.href, ` was given with ${why}`);
+    throw refusal("URL with a password", url.href, ` was given with ${why}`);
   }
   const names = [...url.searchParams.keys()];
   const isPresigned = names.some((name) => SIGNED_WITH.test(name));
@@ -45,16 +50,16 @@ export function parseLocation(text: string): string {
     url.search = "";
     const why = "which expires, and is valid for GET or HEAD alone";
     const advice = "expected a URL that needs no signature";
-    throw refusal(url.href, ` was given with ${signature}, ${why}; ${advice}`);
+    throw refusal("signed URL", url.href, ` was given with ${signature}, ${why}; ${advice}`);
   }
   if (url.href.includes("#")) {
     const why = " has a fragment, which only clients choose; expected a URL without one";
-    throw refusal(url.href, why);
+    throw refusal("URL with a fragment", url.href, why);
   }
   const location = url.origin + encodeInvalid(url.href.slice(url.origin.length));
   if (location.length > MAX_LOCATION) {
     const why = `has ${location.length} characters; expected ${MAX_LOCATION} at most`;
-    throw refusal(location.slice(0, 64), `… ${why}`);
+    throw refusal("long URL", location.slice(0, 64), `… ${why}`);
   }
   return location;
 }

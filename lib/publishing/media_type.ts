@@ -93,6 +93,7 @@ export async function detectMediaType(
   if (type === undefined) {
     throw new RefusedError(
       `${quoted(source)} has an unknown format; state its media type with --type`,
+      { kind: "unknown format" },
     );
   }
   const tracks = stated.type === undefined ? await findTracks(blob, type) : undefined;
@@ -104,13 +105,16 @@ export async function detectMediaType(
       name === undefined
         ? `${quoted(source)} is ${type}, which is neither audio nor video`
         : `${quoted(source)} is ${name}, which has no audio or video type; state one with --type`,
+      { kind: name === undefined ? "neither audio nor video" : `no type for ${name}` },
     );
   }
 
   const { kind = tracks.kind } = stated;
   if (kind === undefined) {
     const remedy = "it is unknown whether it is audio or video; state it with --kind";
-    throw new RefusedError(`${quoted(source)} is ${type}, but ${remedy}`);
+    throw new RefusedError(`${quoted(source)} is ${type}, but ${remedy}`, {
+      kind: "audio or video",
+    });
   }
   if (kind === "video" || !HAS_AUDIO_TYPE.test(type)) return { kind, type };
   return { kind, type: type.replace("video", "audio") + (tracks.isOpus ? "; codecs=opus" : "") };

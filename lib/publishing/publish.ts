@@ -78,7 +78,9 @@ export async function publishFile(
   const { content } = storage;
   if (content.kind === "bucket" && size > content.maxLength) {
     const limit = `a bucket accepts at most ${content.maxLength} in one PUT`;
-    throw new RefusedError(`${quoted(path)} has ${size} bytes; ${limit}`);
+    throw new RefusedError(`${quoted(path)} has ${size} bytes; ${limit}`, {
+      kind: "too long for a bucket",
+    });
   }
   const found = options.found ?? await describeContent(file, options);
   const published = reuse ? await storage.findByContent(found, name) : undefined;
@@ -132,13 +134,13 @@ function requireExpected(
   { digest, length, validator }: Expected = {},
 ): void {
   const rows = [
-    [length, found.length, `has ${found.length} bytes`],
-    [digest, found.digest, `has the SHA-256 ${found.digest}`],
-    [validator, found.validator, `has the ETag ${found.validator}`],
+    ["another length", length, found.length, `has ${found.length} bytes`],
+    ["another SHA-256", digest, found.digest, `has the SHA-256 ${found.digest}`],
+    ["another ETag", validator, found.validator, `has the ETag ${found.validator}`],
   ] as const;
-  for (const [expected, actual, fact] of rows) {
+  for (const [kind, expected, actual, fact] of rows) {
     if (expected === undefined || expected === actual) continue;
-    throw new RefusedError(`${quoted(source)} ${fact}; expected ${expected}`);
+    throw new RefusedError(`${quoted(source)} ${fact}; expected ${expected}`, { kind });
   }
 }
 
@@ -147,7 +149,9 @@ export async function requireFree(storage: MediaStorage, token: Token): Promise<
   const { state } = await storage.catalogue.find(token);
   if (state === "unknown") return;
   const history = state !== "unpublished" ? "names a published item" : "named an item before";
-  throw new RefusedError(`Token "${token}" ${history}; tokens are never reused`);
+  throw new RefusedError(`Token "${token}" ${history}; tokens are never reused`, {
+    kind: "used token",
+  });
 }
 
 /**
@@ -159,8 +163,8 @@ async function openFile(
   { name = fileName(path), signal, watch = (chunks) => chunks }: PublishOptions,
 ): Promise<OpenContent & Disposable> {
   const info = await readable(path, () => Deno.stat(path));
-  if (!info.isFile) throw new RefusedError(`${quoted(path)} is not a file`);
-  if (info.size === 0) throw new RefusedError(`${quoted(path)} is empty`);
+  if (!info.isFile) throw new RefusedError(`${quoted(path)} is not a file`, { kind: "not a file" });
+  if (info.size === 0) throw new RefusedError(`${quoted(path)} is empty`, { kind: "empty" });
   const file = await readable(path, () => Deno.open(path));
   const { size, mtime } = await readable(path, () => file.stat());
   const chunk = new Uint8Array(Math.min(size, CHUNK_BYTES));
@@ -187,7 +191,9 @@ async function openFile(
 }
 
 function changed(path: string): RefusedError {
-  return new RefusedError(`${quoted(path)} changed while it was read`);
+  return new RefusedError(`${quoted(path)} changed while it was read`, {
+    kind: "changed while read",
+  });
 }
 
 /** Derives the file name offered for saving from a path, and cuts it if it is too long. */

@@ -14,7 +14,9 @@ export function storagePathsOf(
 
 /** Returns the refusal of a file or folder of storage. */
 export function refusalOfStoragePath(path: string): RefusedError {
-  return new RefusedError(`${quoted(path)} is part of storage (DATABASE_URL, CONTENT)`);
+  return new RefusedError(`${quoted(path)} is part of storage (DATABASE_URL, CONTENT)`, {
+    kind: "part of storage",
+  });
 }
 
 /** Returns whether a path leads to or into one of the others, by any name. */

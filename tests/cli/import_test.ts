@@ -359,6 +359,43 @@ test("media import prints twenty refusals of each kind, and counts the others", 
     assertEquals([json.stdout.split("\n").length, json.stderr], [31, ""]);
   }));
 
+test("media import counts refusals by what is wrong, whatever the values are", () =>
+  inFolder(async (folder) => {
+    const input = `${folder}/in`;
+    type Row = [what: string, line: (index: number) => string, header?: string];
+    const rows: Row[] = [
+      ["the index column of a data frame", (index) => `${index},/none/a.mp3`, ",path"],
+      ["too many values", (index) => `a.mp3,${"x,".repeat(index + 1)}x`, "path"],
+      ["a value", (index) => JSON.stringify({ ...MP3, language: `no ${wordOf(index)}!` })],
+      ["a value like a sentence", (index) => `{"path":"a","kind":"is \\"${wordOf(index)} or\\""}`],
+      ["a name", (index) => JSON.stringify({ ...MP3, [wordOf(index)]: 1 })],
+      ["a name twice", (index) => `{"${wordOf(index)}":1,"${wordOf(index)}":2}`],
+      ["no object", (index) => `"${wordOf(index)}"`, '{"path":"/none"}'],
+      [
+        "a URL",
+        (index) => JSON.stringify({ location: `https://${wordOf(index)}:x/`, kind: "audio" }),
+      ],
+      ["a folder", (index) => JSON.stringify({ path: `/${"./".repeat(index)}` })],
+    ];
+    for (const [what, line, header] of rows) {
+      const lines = Array.from({ length: 25 }, (_, index) => line(index));
+      await Deno.writeTextFile(
+        input,
+        [...header === undefined ? [] : [header], ...lines, ""].join("\n"),
+      );
+      const { stdout, stderr } = await mediaHere(folder, ["import", input]);
+      assertMatch(stdout, /; refused: 2[56]\n$/, what);
+      assertMatch(stderr, /\nmedia: 5 more lines refused like line \d+; [^\n]+\n$/, what);
+      const shown = stderr.split("\n").filter((text) => text.startsWith("media: line "));
+      assertEquals(shown.length - Number(header?.startsWith("{") ?? false), 20, what);
+    }
+  }));
+
+/** Returns a word of letters alone. */
+function wordOf(index: number): string {
+  return `w${String.fromCharCode(97 + index)}`;
+}
+
 test("media import of a catalogue whose content was not copied states that once", () =>
   inFolder(async (folder) => {
     const contents = Array.from({ length: 3_000 }, (_, index) => ({

@@ -140,19 +140,25 @@ export function readRow(
   const cells = cellsIn(decodeLine(bytes), separator);
   if (cells === undefined) {
     const expected = 'expected quotes around a whole value, and "" for a quote in it';
-    throw new RefusedError(`A quote is not closed, or is inside a value; ${expected}`);
+    throw new RefusedError(`A quote is not closed, or is inside a value; ${expected}`, {
+      kind: "quotes",
+    });
   }
   if (cells.every((cell) => cell === "")) return undefined;
   if (cells.slice(columns.length).some((cell) => cell !== "")) {
     const expected = `expected ${columns.length} at most: ${columns.join(separator)}`;
-    throw new RefusedError(`The line has ${cells.length} values; ${expected}`);
+    throw new RefusedError(`The line has ${cells.length} values; ${expected}`, {
+      kind: "too many values",
+    });
   }
   const record: Record<string, unknown> = {};
   for (const [index, name] of columns.entries()) {
     const cell = cells[index] ?? "";
     if (cell === "") continue;
     if (name === "") {
-      throw new RefusedError(`${quoted(cell)} is in column ${index + 1}, which has no name`);
+      throw new RefusedError(`${quoted(cell)} is in column ${index + 1}, which has no name`, {
+        kind: "column without a name",
+      });
     }
     record[name] = NUMBERS.includes(name) && /^\d+$/.test(cell) ? Number(cell) : cell;
   }

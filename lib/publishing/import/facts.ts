@@ -38,7 +38,7 @@ export function requireSame(facts: Facts, token: Token, found: CatalogueEntry): 
   if (found.state === "unpublished" && facts["state"] !== "unpublished") {
     const at = new Date(found.unpublishedAt).toISOString();
     const reason = `it was unpublished at ${at}, and tokens are never reused`;
-    throw refusalOfMember("token", token, reason);
+    throw refusalOfMember("token", token, { reason, kind: "unpublished" });
   }
   const known: Facts = { ...NONE, ...toRecord(token, found) };
   for (const [name, value] of Object.entries(facts)) {
@@ -46,7 +46,7 @@ export function requireSame(facts: Facts, token: Token, found: CatalogueEntry): 
     if (value === undefined || value === other) continue;
     const reason = `token ${token} has ${other === null ? "none" : JSON.stringify(other)}` +
       " on record, and items never change";
-    throw refusalOfMember(name, value, reason);
+    throw refusalOfMember(name, value, { reason, kind: "another on record" });
   }
 }
 

@@ -9,6 +9,7 @@
 import { StorageError } from "../../errors/storage_error.ts";
 import { messageOf } from "../../input/printable.ts";
 import { unpublish, type UnpublishOptions } from "../unpublish.ts";
+import { RefusedError } from "../../errors/refused_error.ts";
 import { MissingError } from "../../storage/errors.ts";
 import type { CatalogueEntry } from "../../storage/item.ts";
 import type { Added, MediaStorage } from "../../storage/media/media_storage.ts";
@@ -28,11 +29,21 @@ export interface ImportCounts {
   unpublished: number;
 }
 
+/** Why a record is refused. */
+export interface Refusal {
+  readonly reason: string;
+  /** What is wrong, without the values in the reason; {@linkcode MISSING_CONTENT}, or another. */
+  readonly kind: string;
+}
+
+/** The kind of refusal of content that should be in storage, but is not there. */
+export const MISSING_CONTENT = "missing content";
+
 interface ImportOptions extends ContentOptions, UnpublishOptions {
   /** Counts the outcomes; valid even after an error. */
   readonly outcomes: ImportCounts;
   /** Called for each refused record. */
-  readonly refuse: (line: ImportLine, reason: string, isMissing: boolean) => Promise<void>;
+  readonly refuse: (line: ImportLine, refusal: Refusal) => Promise<void>;
   /** Called after each record whose content was already in storage. */
   readonly find: () => void;
   /** Called after each record that is not blank. */
@@ -99,7 +110,7 @@ async function importLines(
       outcomes[outcome]++;
       if (parsed.record?.source === "content") options.find();
     } else {
-      await refuse(parsed.line, messageOf(outcome), outcome instanceof MissingError);
+      await refuse(parsed.line, { reason: messageOf(outcome), kind: kindOf(outcome) });
       outcomes.refused++;
     }
     onProgress(parsed.line);
@@ -128,6 +139,11 @@ async function outcomeOf(
     if (error instanceof StorageError) throw error;
     return error as Error;
   }
+}
+
+function kindOf(error: Error): string {
+  if (error instanceof MissingError) return MISSING_CONTENT;
+  return error instanceof RefusedError ? error.kind : error.name;
 }
 
 /**

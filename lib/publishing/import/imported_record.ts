@@ -12,9 +12,17 @@ import { recordable } from "../publish_url.ts";
 import { type Kind, MAX_LOCATION, MAX_STATED } from "../../storage/item.ts";
 import { parseToken } from "../../storage/token.ts";
 
-/** Returns the refusal of a record for the value of a member. */
-export function refusalOfMember(name: string, value: unknown, reason: string): RefusedError {
-  return new RefusedError(`"${name}" is ${shown(value)}; ${reason}`);
+/**
+ * Returns the refusal of a record for the value of a member.
+ *
+ * @param kind The kind of refusal. Default: the reason, if it has no value in it.
+ */
+export function refusalOfMember(
+  name: string,
+  value: unknown,
+  { reason, kind = reason }: { readonly reason: string; readonly kind?: string },
+): RefusedError {
+  return new RefusedError(`"${name}" is ${shown(value)}; ${reason}`, { kind: `${name}: ${kind}` });
 }
 
 /** Describes a value, by its beginning if it is long. */
@@ -143,7 +151,9 @@ export function readRecord(raw: RawRecord): ImportRecord {
   if (kind !== undefined) return record; // even if the type does not name it
   if (kindOfType !== undefined) return { ...record, kind: kindOfType } as ImportRecord;
   if (source !== "url") return record;
-  throw new RefusedError('"kind" is missing; expected "audio" or "video"');
+  throw new RefusedError('"kind" is missing; expected "audio" or "video"', {
+    kind: "kind is missing",
+  });
 }
 
 /**
@@ -159,13 +169,15 @@ export function parseLine(bytes: Uint8Array): RawRecord {
   } catch { // refused like other values
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new RefusedError(`${shown(text)} is not a JSON object`);
+    throw new RefusedError(`${shown(text)} is not a JSON object`, { kind: "no JSON object" });
   }
   // A text without names in its values has as many of them as the object has members.
   const isPlain = text.match(/"\s*:/g)?.length === Object.keys(value).length;
   const name = isPlain ? undefined : repeatedNameIn(text);
   if (name === undefined) return value as RawRecord;
-  throw new RefusedError(`${shown(name)} occurs twice; expected it once`);
+  throw new RefusedError(`${shown(name)} occurs twice; expected it once`, {
+    kind: "repeated member",
+  });
 }
 
 /** Decodes a line without its byte order mark. */
@@ -173,7 +185,9 @@ export function decodeLine(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw new RefusedError(`${shown(new TextDecoder().decode(bytes))} is not UTF-8`);
+    throw new RefusedError(`${shown(new TextDecoder().decode(bytes))} is not UTF-8`, {
+      kind: "not UTF-8",
+    });
   }
 }
 
@@ -209,9 +223,13 @@ function refusalOfIssue(
   const other = source === "content" ? ", or a path or location instead" : "";
   if (issue.code === "unrecognized_keys") {
     const known = Object.keys(SCHEMAS[source].shape).join(", ");
-    return new RefusedError(`"${issue.keys[0]}" is unknown here; expected ${known}${other}`);
+    return new RefusedError(`"${issue.keys[0]}" is unknown here; expected ${known}${other}`, {
+      kind: "unknown member",
+    });
   }
   const name = String(issue.path[0]);
-  if (Object.hasOwn(raw, name)) return refusalOfMember(name, raw[name], issue.message);
-  return new RefusedError(`"${name}" is missing; ${issue.message}${other}`);
+  if (Object.hasOwn(raw, name)) return refusalOfMember(name, raw[name], { reason: issue.message });
+  return new RefusedError(`"${name}" is missing; ${issue.message}${other}`, {
+    kind: `${name} is missing`,
+  });
 }

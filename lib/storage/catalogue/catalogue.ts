@@ -115,7 +115,7 @@ export class Catalogue implements Versioned {
     const { token } = item;
     const added = await this.addAll([[token, entryOf(item)]]);
     if (added.has(token)) return item;
-    throw new RefusedError(`Token "${token}" is taken`);
+    throw new RefusedError(`Token "${token}" is taken`, { kind: "used token" });
   }
 
   /**
@@ -148,7 +148,9 @@ export class Catalogue implements Versioned {
     const statements = [bumpVersion(), insert, itemWith(item, name)];
     const [, added = [], [published] = []] = await this.#database.transact(statements);
     if (added.length > 0) return item;
-    if (published === undefined) throw new RefusedError(`Token "${token}" is taken`);
+    if (published === undefined) {
+      throw new RefusedError(`Token "${token}" is taken`, { kind: "used token" });
+    }
     return (readEntry(published) as CatalogueEntry & { state: "published" }).item;
   }
 

@@ -151,7 +151,9 @@ export class MediaStorage implements ItemStorage {
    */
   async statObject(location: string): Promise<ExistingContent> {
     if (this.content.kind === "bucket") return await this.content.statObject(location);
-    throw new RefusedError("CONTENT is not a bucket, so objects cannot be published in place");
+    throw new RefusedError("CONTENT is not a bucket, so objects cannot be published in place", {
+      kind: "no bucket",
+    });
   }
 
   /**

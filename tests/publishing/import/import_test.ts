@@ -45,10 +45,11 @@ async function importAll(
     isDryRun,
     signal,
     resolve: (path) => Promise.resolve(path),
-    async refuse({ number, bytes }, message) {
+    async refuse({ number, bytes }, { reason, kind }) {
       await Promise.resolve();
+      assert(kind !== "other", `this refusal has no kind: ${reason}`);
       rejects.push(new Uint8Array(bytes));
-      refusals.push(`${number}: ${message}`);
+      refusals.push(`${number}: ${reason}`);
     },
     report() {},
     reportLeft() {},

@@ -93,7 +93,7 @@ export class BucketContent implements ObjectStore {
   }
 
   async statObject(location: string): Promise<ExistingContent> {
-    const refusal = (why: string) => new RefusedError(`${quoted(location)} ${why}`);
+    const refusal = (why: string) => new RefusedError(`${quoted(location)} ${why}`, { kind: why });
     const key = objectKeyIn(location, this.#settings);
     if (key === undefined || location.length > MAX_LOCATION) {
       throw refusal("is not an object in the bucket in CONTENT");
