@@ -37,6 +37,7 @@
 
 import "./lib/server/runtime.ts"; // first: ends the process if this release of Deno is too old
 import { representDocument } from "./lib/documents/documents.ts";
+import { exitStatusOfCrash } from "./lib/errors/exit_status.ts";
 import { StorageError } from "./lib/errors/storage_error.ts";
 import { CORS_FIELDS, PREFLIGHT_FIELDS } from "./lib/http/cors.ts";
 import { isHost } from "./lib/http/host.ts";
@@ -468,8 +469,9 @@ export async function main(routes: readonly Route[]): Promise<void> {
   const [command, ...args] = Deno.args;
   if (command === undefined) return await runServer((shutdown) => assemble(routes, shutdown));
   if (command === "media") {
-    const { runMedia } = await import("./lib/cli/media.ts");
-    Deno.exit(await runMedia(args, { routes, createHandler }));
+    const running = import("./lib/cli/media.ts")
+      .then(({ runMedia }) => runMedia(args, { routes, createHandler }));
+    Deno.exit(await running.catch((error) => exitStatusOfCrash(error, args)));
   }
   if (command === "--check" && args.length === 0) {
     const { checkStart } = await import("./lib/server/start_check.ts");

@@ -23,6 +23,16 @@ export class ExitError extends Error {
   }
 }
 
+/**
+ * Prints the error of a command that ends as none should, or that could not even be loaded.
+ *
+ * @returns Its exit status. A gate that fails knows nothing, and 1 would mean that there were calls.
+ */
+export function exitStatusOfCrash(error: unknown, args: readonly string[]): number {
+  console.error(error);
+  return args.some((word) => word.startsWith("--gate")) ? EXIT_STATUS.unknown : EXIT_STATUS.refused;
+}
+
 /** Returns the exit status of a command that was refused, or failed. */
 export function exitStatusAfter(error: unknown): number {
   return error instanceof WrongUsageError ? EXIT_STATUS.wrongUsage : EXIT_STATUS.refused;

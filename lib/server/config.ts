@@ -4,6 +4,7 @@ import { z } from "zod";
 import { parseDatabaseUrl, sqliteAt } from "../database/place.ts";
 import { parsePostgresUrl } from "../database/postgres_url.ts";
 import { WrongUsageError } from "../errors/refused_error.ts";
+import { CONTACT } from "../input/contact.ts";
 import type { ContentPlace } from "../storage/content/content_place.ts";
 import { readPolicyConfig } from "./policy_config.ts";
 import { createReader, type Reader } from "./setting_reader.ts";
@@ -26,10 +27,8 @@ const ORIGIN = WEB_URL.refine(({ href, origin }) => href === `${origin}/`)
 const ENDPOINT = WEB_URL
   .refine(({ username, password, search, hash }) => username + password + search + hash === "")
   .transform(({ href }) => href.replace(/\/+$/, ""));
-const CONTACT = z.url({ protocol: /^(?:https|mailto)$/ }).transform((text) => new URL(text))
-  .refine(({ protocol, pathname, username, password }) =>
-    protocol === "mailto:" ? z.email().safeParse(pathname).success : username + password === ""
-  ).transform(({ href }) => href);
+const CONTACT_URL = z.string().transform(CONTACT.parse).refine((url) => url !== undefined)
+  .transform((url) => url.href);
 const POSTGRES_URL = z.string().regex(/^postgres(?:ql)?:\/\/.*\S$/s).refine((text) => {
   const url = parsePostgresUrl(text);
   // The only "@", if there is one, follows the user and password.
@@ -89,7 +88,6 @@ export function readConfig(
 /** Reads how the server listens, what it tells clients, and what it counts. */
 function readServer({ get, read }: Reader) {
   const origin = 'the "https:" or "http:" URL of this server, without a path';
-  const contact = 'a "mailto:" URL with one address, or an "https:" URL without a password';
   const field = "the name of a request field that names the client, and is no credential";
   return {
     host: read("HOST", "a host name or an IP address", HOST.default("0.0.0.0")),
@@ -100,7 +98,7 @@ function readServer({ get, read }: Reader) {
     /** The origin at which clients reach the server, if it is known: for documents, pages and probes. */
     publicUrl: read("PUBLIC_URL", origin, ORIGIN.optional()),
     /** The URL at which owners of clients reach the operator, if there is one. */
-    contact: read("CONTACT", contact, CONTACT.optional()),
+    contact: read("CONTACT", CONTACT.expected, CONTACT_URL.optional()),
     /** Seconds. */
     cacheMaxAge: read("CACHE_MAX_AGE", "seconds from 0 to 31536000", MAX_AGE.default(300)),
     usageDays: read("USAGE_DAYS", "days from 1 to 3650", DAYS.default(400)),

@@ -2,7 +2,7 @@
 /** The program `lifecycle`, with the commands `check` and `usage`. */
 
 import process from "node:process";
-import { EXIT_STATUS } from "../errors/exit_status.ts";
+import { EXIT_STATUS, exitStatusOfCrash } from "../errors/exit_status.ts";
 import { RefusedError } from "../errors/refused_error.ts";
 import { messageOf } from "../input/printable.ts";
 import { runLifecycle } from "../lifecycle/checking/check.ts";
@@ -27,12 +27,6 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 const args = process.argv.slice(2);
-main(args).then((exitStatus) => {
+main(args).catch((error) => exitStatusOfCrash(error, args)).then((exitStatus) => {
   process.exitCode = exitStatus;
-}, (error) => {
-  console.error(error);
-  // A gate that fails knows nothing, and 1 would mean that there were calls.
-  process.exitCode = args.some((word) => word.startsWith("--gate"))
-    ? EXIT_STATUS.unknown
-    : EXIT_STATUS.refused;
 });

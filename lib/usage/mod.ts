@@ -8,6 +8,7 @@
 import { requireDatabaseUrl } from "../database/place.ts";
 import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
 import { StorageError } from "../errors/storage_error.ts";
+import { CONTACT } from "../input/contact.ts";
 import { messageOf, withoutPassword } from "../input/printable.ts";
 import { mismatch, requireNames } from "../lifecycle/mismatch.ts";
 import type { Policy } from "../lifecycle/policy.ts";
@@ -303,17 +304,31 @@ function requireOptions(options: UsageOptions): void {
   if (typeof required !== "boolean") {
     throw new TypeError(mismatch("required", required, "true or false"));
   }
-  requireUrl("publicUrl", publicUrl, ["https:", "http:"]);
-  requireUrl("contact", contact, ["mailto:", "https:"]);
+  requireUrl("publicUrl", publicUrl, PUBLIC_URL);
+  requireUrl("contact", contact, CONTACT);
 }
 
-function requireUrl(name: string, value: unknown, protocols: readonly string[]): void {
-  if (value === undefined) return;
-  const url = typeof value === "string" && URL.canParse(value) ? new URL(value) : undefined;
-  const isSecret = url !== undefined && url.username + url.password !== "";
-  if (url !== undefined && protocols.includes(url.protocol) && !isSecret) return;
-  const expected = `a ${protocols.join(" or ")} URL without user and password`;
-  throw new TypeError(
-    mismatch(name, isSecret ? withoutPassword(value as string) : value, expected),
-  );
+/** The rule of a URL. */
+type UrlRule = Pick<typeof CONTACT, "expected" | "parse">;
+
+const PUBLIC_URL: UrlRule = {
+  expected: "a https: or http: URL without user and password",
+  parse(text) {
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    const isPublic = url !== undefined && /^https?:$/.test(url.protocol) && !hasPassword(text);
+    return isPublic ? url : undefined;
+  },
+};
+
+function requireUrl(name: string, value: unknown, { expected, parse }: UrlRule): void {
+  if (value === undefined || typeof value === "string" && parse(value) !== undefined) return;
+  const shown = typeof value === "string" && hasPassword(value) ? withoutPassword(value) : value;
+  throw new TypeError(mismatch(name, shown, expected));
+}
+
+/** Returns whether a text is a URL with a user or password. */
+function hasPassword(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { username, password } = new URL(text);
+  return username + password !== "";
 }

@@ -11,6 +11,7 @@ import { StorageError } from "../../lib/errors/storage_error.ts";
 import { runUsage } from "../../lib/usage/lifecycle_usage.ts";
 import { openUsage } from "../../lib/usage/mod.ts";
 import { usageCommand } from "../../lib/usage/usage_command.ts";
+import { copyProject } from "../support/copy.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { type CommandResult, inFolder, mediaHere } from "../support/media_cli.ts";
 import { run } from "../support/npm.ts";
@@ -149,6 +150,24 @@ test("lifecycle usage --gate fails with 3 where even the command cannot be loade
       const { code, errors } = await run(folder, Deno.execPath(), ...program, ...words);
       assertEquals(code, status, errors);
       assertMatch(errors, /"commander"/);
+    }
+  }));
+
+test("media usage --gate fails with 3 where even the command cannot be loaded", () =>
+  inFolder(async (folder) => {
+    copyProject(folder);
+    await Deno.remove(`${folder}/lib/usage/output/text.ts`); // as in a checkout that is damaged
+    const program = ["run", "--quiet", "--no-prompt", "--frozen", "-P", "main.ts", "media"];
+    const rows: [words: string[], status: number][] = [
+      [["usage", "--gate", "1"], UNKNOWN],
+      [["usage", "--gate=1"], UNKNOWN],
+      [["usage"], 1],
+      [["list"], 1],
+    ];
+    for (const [words, status] of rows) {
+      const { code, errors } = await run(folder, Deno.execPath(), ...program, ...words);
+      assertEquals(code, status, errors);
+      assertMatch(errors, /usage\/output\/text\.ts/);
     }
   }));
 

@@ -16,6 +16,7 @@ import type { AddressInfo } from "node:net";
 import process from "node:process";
 import { sqliteAt } from "../../lib/database/place.ts";
 import { nodeRuntime } from "../../lib/database/sqlite/node_runtime.ts";
+import { CONTACT } from "../../lib/input/contact.ts";
 import { CHECK_CLIENT } from "../../lib/lifecycle/breaking.ts";
 import { runLifecycle } from "../../lib/lifecycle/checking/check.ts";
 import { PhaseLog } from "../../lib/log/phases.ts";
@@ -334,7 +335,17 @@ test("openUsage() rejects what it cannot count by, or record in", () =>
         { publicUrl: "https://me:secret@h" },
         `${url("publicUrl", "https: or http:")} "https://…@h"`,
       ],
-      [{ contact: "http://h/contact" }, url("contact", "mailto: or https:")],
+      ...["http://h/contact", "mailto:", "mailto:ops", "mailto:a@b.test,c@d.test", "ops@b.test", ""]
+        .map((
+          contact,
+        ): [object, string] => [
+          { contact },
+          `contact: expected ${CONTACT.expected}, got "${contact}"`,
+        ]),
+      [
+        { contact: "https://me:secret@h" },
+        `contact: expected ${CONTACT.expected}, got "https://…@h"`,
+      ],
     ];
     for (const [options, message] of wrong) {
       await assertRejects(() => opened(folder, options), TypeError, message);
