@@ -3,6 +3,8 @@
  * the direction of the text after it.
  */
 
+import { readOr } from "../lifecycle/any_value.ts";
+
 /**
  * Controls (C0, C1), line separators, bidirectional and deprecated format controls, lone
  * surrogates.
@@ -42,7 +44,11 @@ export function withoutValue(name: string): string {
 
 /** Returns an error's message, followed by that of its cause if it has one. */
 export function messageOf({ message, cause }: Pick<Error, "message" | "cause">): string {
-  return cause instanceof Error ? `${message} (${printable(cause.message)})` : message;
+  const reason = readOr(
+    undefined,
+    () => cause instanceof Error ? printable(cause.message) : undefined,
+  );
+  return reason === undefined ? message : `${message} (${reason})`;
 }
 
 /** Replaces each unprintable character with an underscore. */

@@ -1,5 +1,6 @@
 /** Messages about invalid values. */
 
+import { readOr } from "./any_value.ts";
 import { millisecondsOf } from "./instant.ts";
 
 /** Returns a message with the value expected of a setting or option, and the value given. */
@@ -16,6 +17,8 @@ export function requireNames(options: object, names: readonly string[]): void {
 
 export function describeValue(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
-  const isOther = Object(value) === value && millisecondsOf(value) === undefined;
-  return isOther ? Object.prototype.toString.call(value) : String(value); // like "[object Array]"
+  return readOr("[object]", () => {
+    const isOther = Object(value) === value && millisecondsOf(value) === undefined;
+    return isOther ? Object.prototype.toString.call(value) : String(value); // like "[object Array]"
+  });
 }

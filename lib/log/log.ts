@@ -2,6 +2,7 @@
 
 import { StorageError } from "../errors/storage_error.ts";
 import { UUID_4_PATTERN } from "../input/uuid.ts";
+import { readOr, textOf } from "../lifecycle/any_value.ts";
 
 /** What is worth a line of the log. */
 export interface LogEvent {
@@ -35,19 +36,30 @@ const UUIDS = new RegExp(UUID_4_PATTERN, "gi");
  * measure the thread's stack (stacker 0.1.15; no issue was found).
  */
 export function describeError(error: unknown): string {
+  const chain = chainOf(error);
+  const messages = chain.map(textOf).join(", caused by ") || String(error);
+  const innermost = chain.findLast(isError);
+  const hasStack = innermost !== undefined && !(isError(error) && error instanceof StorageError);
+  const stack = hasStack ? readOr("", () => `\n${innermost.stack ?? ""}`.trimEnd()) : "";
+  return `${messages}${stack}`.replaceAll(UUIDS, "(UUID)");
+}
+
+/** The maximum number of causes to follow. */
+const MAX_CAUSES = 20;
+
+/** Returns an error and its causes. */
+function chainOf(error: unknown): readonly unknown[] {
   const chain = new Set<unknown>();
-  for (let cause = error; cause !== undefined && !chain.has(cause);) {
+  for (let cause = error; cause !== undefined && !chain.has(cause) && chain.size <= MAX_CAUSES;) {
     chain.add(cause);
-    cause = cause instanceof Error ? cause.cause : undefined;
+    const outer = cause;
+    cause = isError(outer) ? readOr(undefined, () => outer.cause) : undefined;
   }
-  const messages = [...chain].map((cause) =>
-    cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
-  );
-  const innermost = [...chain].findLast((cause) => cause instanceof Error);
-  const stack = error instanceof StorageError || innermost?.stack === undefined
-    ? ""
-    : `\n${innermost.stack}`;
-  return `${messages.join(", caused by ") || String(error)}${stack}`.replaceAll(UUIDS, "(UUID)");
+  return [...chain];
+}
+
+function isError(value: unknown): value is Error {
+  return readOr(false, () => value instanceof Error);
 }
 
 /** Milliseconds between two log lines on one fault. */

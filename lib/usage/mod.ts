@@ -10,6 +10,7 @@ import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
 import { StorageError } from "../errors/storage_error.ts";
 import { CONTACT } from "../input/contact.ts";
 import { messageOf, withoutPassword } from "../input/printable.ts";
+import { printFailure } from "../lifecycle/any_value.ts";
 import { mismatch, requireNames } from "../lifecycle/mismatch.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import {
@@ -270,7 +271,7 @@ function guarded(log: Log): Log {
     try {
       log(event);
     } catch (error) {
-      console.error("The option log failed:", error);
+      printFailure("The option log failed:", error);
     }
   };
 }

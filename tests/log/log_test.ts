@@ -2,7 +2,9 @@ import { assert, assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { StorageError } from "../../lib/errors/storage_error.ts";
 import { describeError, FaultLog, lineLog, type LogEvent } from "../../lib/log/log.ts";
+import { messageOf } from "../../lib/input/printable.ts";
 import { newToken } from "../../lib/storage/token.ts";
+import { UNREADABLE } from "../support/unreadable.ts";
 
 Deno.test("lineLog() writes one JSON object per line, with a timestamp first", () => {
   using write = stub(console, "error");
@@ -70,6 +72,27 @@ Deno.test("describeError() includes every cause, but no token", () => {
   assert(describeError(circular).startsWith("Error: itself\n"));
   assert(describeError("a string").includes("a string"));
   assert(describeError(undefined).includes("undefined"));
+});
+
+Deno.test("describeError() and FaultLog outlive what cannot be read", () => {
+  const events: LogEvent[] = [];
+  const faults = new FaultLog((event) => events.push(event));
+  for (const [what, value] of Object.entries(UNREADABLE)) {
+    for (const error of [value, new Error("outer", { cause: value })]) {
+      assert(describeError(error).length > 0, what);
+      faults.report(error);
+    }
+    assert(describeError(new Error("outer", { cause: value })).startsWith("Error: outer"), what);
+    assertEquals(
+      messageOf(new StorageError("s3", "outer", { cause: value })).slice(0, 9),
+      "s3: outer",
+    );
+  }
+  assert(events.every(({ cause }) => typeof cause === "string" && cause !== ""));
+  const endless = Object.defineProperty(new Error("c"), "cause", {
+    get: () => Object.create(endless),
+  });
+  assert(describeError(endless).startsWith("Error: c, caused by Error: c"));
 });
 
 Deno.test("describeError() redacts every token, wherever it appears", () => {

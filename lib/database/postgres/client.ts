@@ -1,5 +1,6 @@
 /** The class of connections to PostgreSQL. */
 
+import { readOr, textOf } from "../../lifecycle/any_value.ts";
 import type { OpenOptions } from "../open_options.ts";
 import type { Driver } from "./driver.ts";
 
@@ -36,7 +37,8 @@ async function passwordFrom(option: () => string | Promise<string>): Promise<str
   try {
     password = await option();
   } catch (reason) {
-    throw reason instanceof Error ? reason : new Error(`the option password failed: ${reason}`);
+    if (readOr(false, () => reason instanceof Error)) throw reason;
+    throw new Error(`the option password failed: ${textOf(reason)}`);
   }
   if (typeof password === "string" && password !== "") return password;
   const got = password === "" ? "an empty one" : typeof password;

@@ -1,6 +1,7 @@
 /** The options of `withLifecycle()` and `retire()`. */
 
 import type { Field } from "../../http/outcome.ts";
+import { printFailure, readOr } from "../any_value.ts";
 import { mismatch, requireNames } from "../mismatch.ts";
 import type { Moment } from "../policy.ts";
 
@@ -102,7 +103,7 @@ export function requireOptions(options: Pick<LifecycleOptions, "clock" | "maxAge
  * @returns The function's value; `undefined` if it failed.
  */
 export function attempt<Result>(name: string, call: () => Result): Result | undefined {
-  const log = (error: unknown) => console.error(`The option ${name} failed:`, error);
+  const log = (error: unknown) => printFailure(`The option ${name} failed:`, error);
   try {
     const result = call();
     if (!isPromise(result)) return result;
@@ -116,5 +117,5 @@ export function attempt<Result>(name: string, call: () => Result): Result | unde
 
 /** Returns whether a value is a promise of any realm. Jest runs each test file in its own realm. */
 export function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return typeof Object(value).then === "function";
+  return readOr(false, () => typeof Object(value).then === "function");
 }

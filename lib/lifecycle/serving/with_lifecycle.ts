@@ -1,6 +1,7 @@
 /** Retirement for any Fetch API handler. */
 
 import type { Field } from "../../http/outcome.ts";
+import { readOr } from "../any_value.ts";
 import type { Policy } from "../policy.ts";
 import { isPromise, type LifecycleOptions } from "./options.ts";
 import { retirementOf } from "./retirement.ts";
@@ -103,8 +104,8 @@ async function whileConnected(
 /** Returns the status of the response that a server makes of what a handler throws. */
 function statusOf(error: unknown): number {
   // Of any realm: Jest runs each test file in its own.
-  const isResponse = Object.prototype.toString.call(error) === "[object Response]";
-  return isResponse ? (error as Response).status : 500;
+  const isResponse = () => Object.prototype.toString.call(error) === "[object Response]";
+  return readOr(500, () => isResponse() ? (error as Response).status : 500);
 }
 
 /** The request of each announced response, and the fields that the handler set on it. */

@@ -12,6 +12,7 @@ import {
   POLICY,
 } from "../../support/application_calls.ts";
 import { needing } from "../../support/permissions.ts";
+import { UNREADABLE } from "../../support/unreadable.ts";
 import { until } from "../../support/within.ts";
 
 /** Returns what `onCount` was told of each call that a function makes, and what is expected. */
@@ -64,6 +65,22 @@ needing("network")(
     assertEquals(told, expected);
   },
 );
+
+Deno.test("withLifecycle() counts a handler that throws what cannot be read, and throws that", async () => {
+  for (const [what, value] of Object.entries(UNREADABLE)) {
+    const told: number[] = [];
+    const onCount = ({ status }: LifecycleCall) => told.push(status);
+    const retired = withLifecycle(() => Promise.reject(value), POLICY, {
+      onCount,
+      applies: () => false,
+    });
+    const [thrown] = await retired(new Request("http://test/v1")).then(
+      () => [],
+      (error) => [error],
+    );
+    assertEquals([told, Object.is(thrown, value)], [[500], true], what);
+  }
+});
 
 /** The listeners of a signal, and how many there ever were. */
 function watchListeners(signal: AbortSignal) {

@@ -11,6 +11,7 @@ import {
 import { checkParity, seen, valueOf } from "../../server/request_table.ts";
 import { needing } from "../../support/permissions.ts";
 import { field, requestRaw } from "../../support/raw_http.ts";
+import { UNREADABLE } from "../../support/unreadable.ts";
 
 const POLICY = definePolicy({
   deprecatedAt: "2027-01-01",
@@ -371,6 +372,26 @@ Deno.test("withLifecycle() survives options that throw, reject or return a promi
       const isLogged = name !== "onCount" || option !== promise; // which may return one
       const text = name === "successor" ? "Ignored a successor:" : `The option ${name} failed:`;
       assertEquals([...said], isLogged ? [text] : [], name);
+    }
+  }
+});
+
+Deno.test("withLifecycle() outlives options that throw or return what cannot be read", async () => {
+  for (const [what, value] of Object.entries(UNREADABLE)) {
+    for (const name of ["applies", "refusalFields", "route", "onCount", "successor"]) {
+      const throws = () => {
+        throw value;
+      };
+      for (const option of [() => value, throws]) {
+        using _error = stub(console, "error");
+        using _warn = stub(console, "warn");
+        const options = { onCount: () => {}, [name]: option, clock: () => REMOVED };
+        const retired = withLifecycle(() => new Response("old"), POLICY, options);
+        const response = await retired(new Request("http://test/"));
+        const isServed = name === "applies" && option === throws; // so nobody said to refuse
+        assertEquals(response.status, isServed ? 200 : 410, `${name}: ${what}`);
+        await response.body?.cancel();
+      }
     }
   }
 });
