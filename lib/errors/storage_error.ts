@@ -1,9 +1,21 @@
+export interface StorageErrorOptions extends ErrorOptions {
+  /** What failed, without the values in the fault, such as a digest. Default: the fault itself. */
+  readonly kind?: string | undefined;
+}
+
 /** A fault of storage or a database. The message contains no secret that a client sent. */
 export class StorageError extends Error {
   override readonly name: string = "StorageError";
+  /** Faults of one kind are logged, or counted, as one. */
+  readonly kind: string;
 
   /** @param driver The part of storage that failed, e.g. `sqlite`. */
-  constructor(driver: string, readonly fault: string, options?: ErrorOptions) {
+  constructor(
+    driver: string,
+    readonly fault: string,
+    { kind = fault, ...options }: StorageErrorOptions = {},
+  ) {
     super(`${driver}: ${fault}`, options);
+    this.kind = kind;
   }
 }

@@ -62,6 +62,42 @@ function isError(value: unknown): value is Error {
   return readOr(false, () => value instanceof Error);
 }
 
+/**
+ * Returns the kind of a fault, by which it is told from others: not its text if that may have values,
+ * such as the digest of an item or the id of a client.
+ */
+function kindOf(error: unknown): string {
+  const chain = chainOf(error);
+  if (!isError(error)) return textOf(error);
+  if (!(error instanceof StorageError)) {
+    const innermost = chain.findLast(isError);
+    return [...chain.map(codeOf), innermost && positionOf(innermost)].join("\n");
+  }
+  const [, ...causes] = chain;
+  if (error.kind === error.fault) return chain.map(textOf).join("\n");
+  return [error.name, error.kind, ...causes.map(codeOf)].join("\n");
+}
+
+/** Returns the class of an error, with the code of a system or database if it has one. */
+function codeOf(error: unknown): string {
+  return readOr("", () => {
+    if (!(error instanceof Error)) return typeof error;
+    return `${error.name} ${"code" in error ? error.code : ""}`;
+  });
+}
+
+/**
+ * Returns where an error was thrown, and where that was called: two lines of its stack. Those before
+ * them have the message, and those after them differ by the request.
+ */
+function positionOf(error: Error): string {
+  return readOr("", () => {
+    const { stack = "", message } = error;
+    const [, ...frames] = stack.slice(stack.indexOf(message) + message.length).split("\n");
+    return frames.slice(0, 2).join("\n");
+  });
+}
+
 /** Milliseconds between two log lines on one fault. */
 const LOG_INTERVAL_MS = 60_000;
 
@@ -92,17 +128,20 @@ export class FaultLog {
    *
    * @param error An error, or a sentence where nothing was thrown.
    * @param facts More members of the line.
+   * @param options.kind The kind of fault, of a sentence that has values.
    * @returns The id of the fault in the log.
    */
-  report(error: unknown, facts: Readonly<Record<string, unknown>> = {}): string {
+  report(
+    error: unknown,
+    facts: Readonly<Record<string, unknown>> = {},
+    { kind = kindOf(error) }: { readonly kind?: string } = {},
+  ): string {
     const cause = describeError(error);
     const [summary = ""] = cause.split("\n");
     const now = performance.now();
     for (const [key, { lastAt }] of this.#faults) {
       if (now - lastAt >= LOG_INTERVAL_MS) this.#faults.delete(key);
     }
-    // Without digests and times, but with the status that a store answers.
-    const kind = summary.replaceAll(/[0-9a-f]{16,}|(?<!answers \d*)\d+/g, "…");
     const key = this.#faults.has(kind) || this.#faults.size < MAX_FAULTS ? kind : "others";
     const known = this.#faults.get(key);
     if (known === undefined) {

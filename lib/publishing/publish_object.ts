@@ -61,7 +61,7 @@ export async function refusalOfObject(
   // These throw if more than this object is at fault.
   await storage.catalogue.version();
   await storage.content.id();
-  return new RefusedError(error.message, { kind: error.name });
+  return new RefusedError(error.message, { kind: error.kind });
 }
 
 /**

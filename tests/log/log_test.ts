@@ -3,6 +3,7 @@ import { stub } from "@std/testing/mock";
 import { StorageError } from "../../lib/errors/storage_error.ts";
 import { describeError, FaultLog, lineLog, type LogEvent } from "../../lib/log/log.ts";
 import { messageOf } from "../../lib/input/printable.ts";
+import { readFault } from "../../lib/storage/content/bucket/responses.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { UNREADABLE } from "../support/unreadable.ts";
 
@@ -26,7 +27,10 @@ Deno.test("FaultLog logs a fault once, then how often it occurred, and bounds wh
   let now = 0;
   const events: LogEvent[] = [];
   const faults = new FaultLog((event) => events.push(event));
-  const fail = () => faults.report(new StorageError("s3", `no answer at ${now}`), { status: 503 });
+  const fail = () =>
+    faults.report(new StorageError("s3", `no answer at ${now}`, { kind: "no answer" }), {
+      status: 503,
+    });
   const id = fail();
   for (now = 1_000; now <= 130_000; now += 1_000) assertEquals(fail(), id);
   assertEquals(events.map(({ repeated }) => repeated), [undefined, 60, 60]);
@@ -34,23 +38,57 @@ Deno.test("FaultLog logs a fault once, then how often it occurred, and bounds wh
   now += 60_000; // it was over
   assert(fail() !== id);
   for (let index = 0; index < 1_000; index++) {
-    faults.report(new Error(String.fromCharCode(97 + index % 26).repeat(index + 1)));
+    faults.report(new StorageError("s3", String.fromCharCode(97 + index % 26).repeat(index + 1)));
   }
   assert(events.length < 110, `${events.length} lines`);
   assert(time.calls.length > 0);
 });
 
-Deno.test("FaultLog tells faults apart by what a store answers, but not by digests and times", () => {
-  const ids = ["403", "503", "403 (ExpiredToken)"].map((answer) => {
-    const events: LogEvent[] = [];
-    const faults = new FaultLog((event) => events.push(event));
-    const report = (said: string, object: number) =>
-      faults.report(new StorageError("bucket", `content ${object}: the store answers ${said}`));
-    assertEquals(report(answer, 10), report(answer, 11));
-    assert(report(answer, 12) !== report("404", 12), answer);
-    return events.map(({ cause }) => cause);
-  });
-  assert(ids.flat().length === 6);
+Deno.test("FaultLog tells faults apart by what a store answers, but not by content", () => {
+  const answerOf = (status: number, code = "") => ({ status, headers: new Headers(), text: code });
+  const answers = [
+    answerOf(403),
+    answerOf(503),
+    answerOf(404),
+    answerOf(403, "<Code>ExpiredToken</Code>"),
+  ];
+  const events: LogEvent[] = [];
+  const faults = new FaultLog((event) => events.push(event));
+  for (let object = 0; object < 50; object++) {
+    for (const answer of answers) faults.report(readFault(`content ${object}`, answer));
+  }
+  assertEquals(events.map(({ cause }) => cause), [
+    "StorageError: bucket: content 0 cannot be read: the store answers 403",
+    "StorageError: bucket: content 0 cannot be read: the store answers 503",
+    "StorageError: bucket: content 0 cannot be read: the store answers 404",
+    "StorageError: bucket: content 0 cannot be read: the store answers 403 (ExpiredToken)",
+  ]);
+});
+
+Deno.test("FaultLog tells faults apart by kind, cause and place, whatever values their texts have", () => {
+  const failAs = (code: string, index: number) =>
+    Object.assign(new Error(`${code} at ${"x".repeat(index)}`), { code });
+  const unreadable = (index: number, cause: Error) =>
+    new StorageError("files", `${"x".repeat(index)} cannot be read`, { kind: "unreadable", cause });
+  const kinds: ((index: number) => unknown)[] = [
+    (index) => unreadable(index, failAs("EIO", index)),
+    (index) => unreadable(index, failAs("EMFILE", index)),
+    (index) => new StorageError("files", `${"x".repeat(index)} is gone`, { kind: "gone" }),
+    () => new StorageError("sqlite", "cannot be read", { cause: new Error("disk I/O error") }),
+    () => new StorageError("sqlite", "cannot be read", { cause: new Error("locked") }),
+    (index) => new Error(`no account "${"x".repeat(index)}"`),
+    (index) => new Error(`no tenant "${"x".repeat(index)}"`),
+    (index) => new TypeError(`no account "${"x".repeat(index)}"`, { cause: failAs("EIO", index) }),
+    () => "a sentence",
+    () => "another",
+  ];
+  const events: LogEvent[] = [];
+  const faults = new FaultLog((event) => events.push(event));
+  for (let index = 1; index <= 30; index++) for (const kind of kinds) faults.report(kind(index));
+  assertEquals(events.length, kinds.length, JSON.stringify(events));
+  faults.report("it is 12:00 here", {}, { kind: "clocks" });
+  faults.report("it is 12:01 here", {}, { kind: "clocks" });
+  assertEquals(events.length, kinds.length + 1);
 });
 
 Deno.test("describeError() includes every cause, but no token", () => {

@@ -143,7 +143,8 @@ async function outcomeOf(
 
 function kindOf(error: Error): string {
   if (error instanceof MissingError) return MISSING_CONTENT;
-  return error instanceof RefusedError ? error.kind : error.name;
+  const hasKind = error instanceof RefusedError || error instanceof StorageError;
+  return hasKind ? error.kind : error.name;
 }
 
 /**

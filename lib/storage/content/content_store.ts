@@ -37,7 +37,12 @@ export type Content = Pick<ContentReference, "digest" | "length">;
  */
 export type Comparison =
   | { readonly state: "same" }
-  | { readonly state: "missing" | "different" | "failed"; readonly reason: string };
+  | {
+    readonly state: "missing" | "different" | "failed";
+    readonly reason: string;
+    /** The reason without the values in it, such as the digest. Default: the reason itself. */
+    readonly kind?: string;
+  };
 
 /** A file that a change has left behind. */
 export interface Leftover {

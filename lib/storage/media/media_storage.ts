@@ -204,6 +204,7 @@ export class MediaStorage implements ItemStorage {
       return new StorageError(
         "content",
         `${quoted(location)} is another object than was published`,
+        { kind: "another object" },
       );
     } catch (error) {
       if (!(error instanceof StorageError || error instanceof RefusedError)) throw error;
@@ -216,10 +217,11 @@ export class MediaStorage implements ItemStorage {
   async #contentFault(item: PublishedItem): Promise<StorageError | undefined> {
     const comparison = await this.content.compare(item);
     if (comparison.state === "same") return undefined;
-    if (comparison.state === "missing") return new MissingError("content", comparison.reason);
+    const { reason, kind } = comparison;
+    if (comparison.state === "missing") return new MissingError("content", reason, { kind });
     // Only in a bucket can others replace content.
     const isReplaced = comparison.state === "different" && this.content.kind === "bucket";
-    return new (isReplaced ? ReplacedError : StorageError)("content", comparison.reason);
+    return new (isReplaced ? ReplacedError : StorageError)("content", reason, { kind });
   }
 
   /**

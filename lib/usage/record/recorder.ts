@@ -312,7 +312,7 @@ export class Recorder {
   #compareClocks({ clock }: LedgerTime): string | undefined {
     const fault = clockFault({ here: this.#options.clock(), inDatabase: clock });
     if (fault === undefined) return undefined;
-    this.#faults.report(fault, { session: this.session });
+    this.#faults.report(fault, { session: this.session }, { kind: "clocks differ" });
     return "the clock here is not the database's (see the log)";
   }
 }

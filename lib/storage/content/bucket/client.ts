@@ -171,7 +171,10 @@ export class StoreClient {
         if (signal.aborted || isLast) {
           signal.throwIfAborted();
           const { cause: reason = cause } = cause as Error; // fetch's own message says nothing
-          throw new StorageError("bucket", "the store cannot be reached", { cause: reason });
+          throw new StorageError("bucket", "the store cannot be reached", {
+            kind: "unreachable", // the reason has ports and keys
+            cause: reason,
+          });
         }
       }
       await delay(RETRY_MS);

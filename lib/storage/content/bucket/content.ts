@@ -116,7 +116,7 @@ export class BucketContent implements ObjectStore {
     }
     const object = { location, length, validator };
     const fault = await this.#archiveFault(response, object);
-    if (fault !== undefined) throw new RefusedError(fault.fault);
+    if (fault !== undefined) throw new RefusedError(fault.fault, { kind: fault.kind });
     const open = async (range?: ByteRange) => {
       return contentOf(await this.#download(object, range), { length: lengthOf(object, range) });
     };
@@ -132,14 +132,15 @@ export class BucketContent implements ObjectStore {
     const fields = conditionOf(content);
     const response = await this.#client.request("HEAD", this.#objectKeyOf(content), { fields });
     if (response.status === 404) {
-      return { state: "missing", reason: `${nameOf(content)} is missing` };
+      return { state: "missing", reason: `${nameOf(content)} is missing`, kind: "missing" };
     }
     // If the store refuses everything, reading the identifier throws, and says why, such as expired
     // credentials. The answer to a HEAD has no content to say it.
     if (response.status !== 200 && response.status !== 412) await this.id();
     const fault = faultIn(response, content) ?? await this.#archiveFault(response, content);
     if (fault === undefined) return { state: "same" };
-    return { state: fault instanceof ReplacedError ? "different" : "failed", reason: fault.fault };
+    const { fault: reason, kind } = fault;
+    return { state: fault instanceof ReplacedError ? "different" : "failed", reason, kind };
   }
 
   async *list(): AsyncGenerator<string> {
@@ -205,7 +206,9 @@ export class BucketContent implements ObjectStore {
     if (location === undefined) return this.#keyUnderPrefix(`${digest.slice(0, 2)}/${digest}`);
     const key = objectKeyIn(location, this.#settings);
     if (key !== undefined) return key;
-    throw new StorageError("bucket", `content ${digest} is in another bucket: ${location}`);
+    throw new StorageError("bucket", `content ${digest} is in another bucket: ${location}`, {
+      kind: "in another bucket",
+    });
   }
 
   #keyUnderPrefix(name: string): string {

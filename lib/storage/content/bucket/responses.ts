@@ -41,26 +41,33 @@ export function faultIn(
   const { status, headers } = response;
   const { length, validator } = content;
   const name = nameOf(content);
-  if (status === 404) return new StorageError("bucket", `${name} is missing`);
-  if (status === 412 || status === 416) return new ReplacedError("bucket", `${name} was replaced`);
+  if (status === 404) return new StorageError("bucket", `${name} is missing`, { kind: "missing" });
+  const replaced = () => new ReplacedError("bucket", `${name} was replaced`, { kind: "replaced" });
+  if (status === 412 || status === 416) return replaced();
   if (status !== (range === undefined ? 200 : 206)) return readFault(name, response);
   const [, first, last, total] =
     /^bytes (\d+)-(\d+)\/(\d+)$/.exec(headers.get("content-range") ?? "") ?? [];
   const size = headers.get("content-length");
   const found = range === undefined ? size : total;
   if (found === undefined || found === null) {
-    return new StorageError("bucket", `the store does not state the length of ${name}`);
+    return new StorageError("bucket", `the store does not state the length of ${name}`, {
+      kind: "no length",
+    });
   }
   if (found !== String(length)) {
-    return new ReplacedError("bucket", `${name} has ${found} bytes instead of ${length}`);
+    return new ReplacedError("bucket", `${name} has ${found} bytes instead of ${length}`, {
+      kind: "another length",
+    });
   }
   if (validator !== undefined && headers.get("etag") !== validator) {
-    return new ReplacedError("bucket", `${name} was replaced`);
+    return replaced();
   }
   if (range === undefined) return undefined;
   const isRange = first === String(range.first) && last === String(range.last);
   if (isRange && size === String(range.last - range.first + 1)) return undefined;
-  return new StorageError("bucket", `the store does not send the requested range of ${name}`);
+  return new StorageError("bucket", `the store does not send the requested range of ${name}`, {
+    kind: "no range",
+  });
 }
 
 /** Storage classes of Amazon S3 whose objects can be read at once, unless a field says otherwise. */
@@ -81,7 +88,8 @@ export function mayBeArchived({ headers }: Pick<StoreResponse, "headers">): bool
 }
 
 export function readFault(name: string, response: StoreResponse): StorageError {
-  return new StorageError("bucket", `${name} cannot be read${reasonIn(response)}`);
+  const kind = `cannot be read${reasonIn(response)}`;
+  return new StorageError("bucket", `${name} ${kind}`, { kind });
 }
 
 /** Describes an unexpected response of the store, for a message. */

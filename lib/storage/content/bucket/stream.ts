@@ -19,7 +19,9 @@ export async function readAtOnce(
   try {
     const content = await bytes();
     if (content.length === length) return content;
-    throw new StorageError("bucket", `content ended ${length - content.length} bytes early`);
+    throw new StorageError("bucket", `content ended ${length - content.length} bytes early`, {
+      kind: "ended early",
+    });
   } catch (cause) {
     if (cause instanceof StorageError) throw cause;
     throw new StorageError("bucket", "content cannot be read", { cause });
@@ -49,7 +51,9 @@ export function contentOf(
       }
       const { value } = await reading;
       if (value !== undefined) return value;
-      throw new StorageError("bucket", `content ended ${left} bytes early`);
+      throw new StorageError("bucket", `content ended ${left} bytes early`, {
+        kind: "ended early",
+      });
     },
     async release(isWhole) {
       // The connection can be reused only after the end has been read, too.

@@ -92,10 +92,10 @@ export class FolderContent implements PlainStore {
         const { file, size } = this.#openFile(digest); // a file may exist and still be unreadable
         file.close();
         if (size === length) return { state: "same" };
-        return { state: "different", reason: lengthFault(digest, size, length) };
+        return { state: "different", reason: lengthFault(digest, size, length), kind: LENGTH };
       } catch (cause) {
         if (!(cause instanceof Deno.errors.NotFound)) throw faultOf(digest, cause);
-        return { state: "missing", reason: `content ${digest} is missing` };
+        return { state: "missing", reason: `content ${digest} is missing`, kind: "is missing" };
       }
     });
   }
@@ -111,7 +111,9 @@ export class FolderContent implements PlainStore {
       try {
         const { file, size } = this.#openFile(digest);
         opened = file;
-        if (size !== length) throw new StorageError("files", lengthFault(digest, size, length));
+        if (size !== length) {
+          throw new StorageError("files", lengthFault(digest, size, length), { kind: LENGTH });
+        }
         if (first > 0) file.seekSync(first, Deno.SeekMode.Start);
         const count = last - first + 1;
         return count <= MAX_AT_ONCE_BYTES
@@ -262,7 +264,9 @@ export class FolderContent implements PlainStore {
     const { isFile, size } = Deno.statSync(path);
     // Opening a pipe or a device would block the thread.
     if (isFile) return { file: Deno.openSync(path), size };
-    throw new StorageError("files", `content ${digest} is not a regular file`);
+    throw new StorageError("files", `content ${digest} is not a regular file`, {
+      kind: "not a regular file",
+    });
   }
 
   /** Moves content to its place, and replaces any file there, because that may be damaged. */
@@ -351,6 +355,9 @@ function isSystemError(error: unknown): boolean {
     error instanceof Deno.errors.NotCapable;
 }
 
+/** The kind of that fault. */
+const LENGTH = "another length";
+
 function lengthFault(digest: string, actual: number, expected: number): string {
   return `content ${digest} has ${actual} bytes instead of ${expected}`;
 }
@@ -358,5 +365,5 @@ function lengthFault(digest: string, actual: number, expected: number): string {
 function faultOf(digest: string, cause: unknown): StorageError {
   if (cause instanceof StorageError) return cause;
   const fault = cause instanceof Deno.errors.NotFound ? "is missing" : "cannot be read";
-  return new StorageError("files", `content ${digest} ${fault}`, { cause });
+  return new StorageError("files", `content ${digest} ${fault}`, { kind: fault, cause });
 }

@@ -54,5 +54,5 @@ export function streamPart(
 }
 
 function truncationFault(digest: string): StorageError {
-  return new StorageError("files", `content ${digest} ended early`);
+  return new StorageError("files", `content ${digest} ended early`, { kind: "ended early" });
 }
