@@ -355,7 +355,7 @@ function isSystemError(error: unknown): boolean {
     error instanceof Deno.errors.NotCapable;
 }
 
-/** The kind of that fault. */
+/** The kind of `lengthFault()`. */
 const LENGTH = "another length";
 
 function lengthFault(digest: string, actual: number, expected: number): string {
