@@ -53,7 +53,7 @@ export async function searchFrames(content: WindowedBlob): Promise<FrameType | u
   const start = Math.max(0, padding - 2); // two zeros may begin a start code
   const bytes = Buffer.from(await content.read(start, READ_BYTES));
   for (let at = 0; at < SEARCHED_BYTES; at++) {
-    if (isPack(bytes, at)) return undefined; // a film, whose packets may be longer than a run
+    if (isContainer(bytes, at)) return undefined; // whose parts may be longer than a run
     const first = parseHeader(bytes, at);
     if (first === undefined || first.length === 0) continue;
     if (countFrames(bytes, at, first) >= 2) return first.type;
@@ -69,10 +69,16 @@ function isFreeFormat(bytes: Buffer, first: FrameHeader): boolean {
   return false;
 }
 
-/** Whether a pack or a system header of an MPEG program stream is here. */
-function isPack(bytes: Buffer, at: number): boolean {
-  const code = at + 4 > bytes.length ? 0 : bytes.readUInt32BE(at);
-  return code === 0x1ba || code === 0x1bb;
+/** Start codes of a pack and of a system header in an MPEG program stream, and the boxes of MP4. */
+const CONTAINER_CODES: readonly number[] = [
+  ...[0x1ba, 0x1bb],
+  ...["ftyp", "styp", "sidx", "moof", "traf", "trun", "moov", "mdat"]
+    .map((box) => Buffer.from(box).readUInt32BE()),
+];
+
+/** Whether a part of a container is here, in which sound may be interleaved with pictures. */
+function isContainer(bytes: Buffer, at: number): boolean {
+  return at + 4 <= bytes.length && CONTAINER_CODES.includes(bytes.readUInt32BE(at));
 }
 
 /**

@@ -10,6 +10,7 @@ import { quoted } from "../input/printable.ts";
 import { type Kind, MAX_STATED } from "../storage/item.ts";
 import { type Bytes, WindowedBlob } from "./bytes.ts";
 import { consistsOfFrames, detectFrames, searchFrames } from "./frames.ts";
+import { isStub } from "./stubs.ts";
 import { isCutTag, skipTags } from "./tags.ts";
 import { findTracks } from "./tracks.ts";
 
@@ -37,6 +38,12 @@ const SIGNATURES: readonly { readonly pattern: RegExp; readonly type: string | u
   { pattern: /^\.snd\0\0.{6}\0\0\0/s, type: "audio/basic" }, // AU
   { pattern: /^riff.{20}wave/s, type: "Wave64" },
   { pattern: /^FORM.{4}(?!AIF[FC])/s, type: undefined }, // IFF has pictures and more; not AIFF
+  // Segments of MP4, and other files that begin with one of its boxes (ISO/IEC 14496-12).
+  {
+    pattern: /^.{4}(?:styp|sidx|ssix|moof|emsg|prft|uuid|pdin|meta|mfra|imda)/s,
+    type: "video/mp4",
+  },
+  { pattern: /^.{4}skip/s, type: "video/quicktime" }, // as those that begin with `free`
 ];
 
 /** The names of formats of which neither an audio nor a video type is registered. */
@@ -72,6 +79,21 @@ export interface MediaType {
   readonly type: string;
 }
 
+/** Thrown when the publisher has to state what cannot be detected. */
+export class UndetectedError extends RefusedError {
+  /** The name of what to state. */
+  readonly unstated: keyof MediaType;
+
+  /** @param advice What is wrong, and what to state. */
+  constructor(
+    readonly advice: string,
+    { unstated, kind }: { readonly unstated: keyof MediaType; readonly kind: string },
+  ) {
+    super(`${advice} with --${unstated}`, { kind });
+    this.unstated = unstated;
+  }
+}
+
 /** Properties stated by the publisher. They override detection. */
 export type Stated = { readonly [Name in keyof MediaType]?: MediaType[Name] | undefined };
 
@@ -91,30 +113,36 @@ export async function detectMediaType(
   const blob = new WindowedBlob(content);
   const type = stated.type ?? await detectFormat(blob);
   if (type === undefined) {
-    throw new RefusedError(
-      `${quoted(source)} has an unknown format; state its media type with --type`,
-      { kind: "unknown format" },
-    );
+    throw new UndetectedError(`${quoted(source)} has an unknown format; state its media type`, {
+      unstated: "type",
+      kind: "unknown format",
+    });
+  }
+  if (stated.type === undefined && await isStub(blob, type)) {
+    const remedy = "make sure that it is whole";
+    throw new RefusedError(`${quoted(source)} begins as ${type}, but has no sound; ${remedy}`, {
+      kind: "stub",
+    });
   }
   const tracks = stated.type === undefined ? await findTracks(blob, type) : undefined;
   if (tracks === undefined) {
     const kind = kindOf(type);
     if (kind !== undefined) return { kind: stated.kind ?? kind, type };
     const name = UNREGISTERED[type];
-    throw new RefusedError(
-      name === undefined
-        ? `${quoted(source)} is ${type}, which is neither audio nor video`
-        : `${quoted(source)} is ${name}, which has no audio or video type; state one with --type`,
-      { kind: name === undefined ? "neither audio nor video" : `no type for ${name}` },
-    );
+    if (name === undefined) {
+      throw new RefusedError(`${quoted(source)} is ${type}, which is neither audio nor video`, {
+        kind: "neither audio nor video",
+      });
+    }
+    const advice = `${quoted(source)} is ${name}, which has no audio or video type; state one`;
+    throw new UndetectedError(advice, { unstated: "type", kind: `no type for ${name}` });
   }
 
   const { kind = tracks.kind } = stated;
   if (kind === undefined) {
-    const remedy = "it is unknown whether it is audio or video; state it with --kind";
-    throw new RefusedError(`${quoted(source)} is ${type}, but ${remedy}`, {
-      kind: "audio or video",
-    });
+    const remedy = "it is unknown whether it is audio or video; state it";
+    const advice = `${quoted(source)} is ${type}, but ${remedy}`;
+    throw new UndetectedError(advice, { unstated: "kind", kind: "audio or video" });
   }
   if (kind === "video" || !HAS_AUDIO_TYPE.test(type)) return { kind, type };
   return { kind, type: type.replace("video", "audio") + (tracks.isOpus ? "; codecs=opus" : "") };

@@ -1,11 +1,12 @@
 /**
  * The tracks of containers: MP4, 3GP and QuickTime; Matroska and WebM; Ogg; ASF (WMV and WMA); AVI;
- * FLV; MPEG program streams (VOB). Only the few bytes that describe them are read, because parsing
- * a whole file takes as much time and memory as its author wants.
+ * FLV; MPEG program streams (VOB) and transport streams. Only the few bytes that describe them are
+ * read, because parsing a whole file takes as much time and memory as its author wants.
  */
 
 import { Buffer } from "node:buffer";
 import type { WindowedBlob } from "./bytes.ts";
+import { transportStreams } from "./transport_stream.ts";
 
 /** The kind of a track. Opus is audio, too. */
 type TrackKind = "audio" | "opus" | "video" | "other";
@@ -19,6 +20,7 @@ const READERS = [
   { types: /^video\/vnd\.avi$/, read: aviTracks },
   { types: /^video\/x-flv$/, read: flvTracks },
   { types: /^video\/mpeg$/, read: mpegTracks },
+  { types: /^video\/mp2t$/, read: transportStreams },
 ];
 
 /**

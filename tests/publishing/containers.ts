@@ -106,3 +106,84 @@ export function packet(code: number, ...parts: Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   return Buffer.concat([Buffer.from([0, 0, 1, code]), uint16(content.length), content]);
 }
+
+/** A stream in the map of a program: its type, and descriptors by their tags. */
+export interface MappedStream {
+  readonly type: number;
+  readonly descriptors?: readonly (readonly [tag: number, content: string])[];
+}
+
+const descriptor = ([tag, content]: readonly [tag: number, content: string]) =>
+  Buffer.concat([Buffer.of(tag, content.length), ascii(content)]);
+
+/** The checksum of a section (ISO/IEC 13818-1 annex A), as MPEG computes it: from the highest bit. */
+function checksum(bytes: Buffer): Buffer {
+  const crc = bytes.reduce((crc, byte) => {
+    let next = crc ^ byte << 24;
+    for (let bit = 0; bit < 8; bit++) next = next << 1 ^ (next < 0 ? 0x04c11db7 : 0);
+    return next;
+  }, -1);
+  return uint32(crc >>> 0);
+}
+
+/** A section of a table. */
+export function section(
+  table: number,
+  id: number,
+  content: Buffer,
+  { isCurrent = true, number = 0, last = 0 } = {},
+): Buffer {
+  const version = 0xc0 | (isCurrent ? 1 : 0);
+  const rest = Buffer.concat([uint16(id), Buffer.of(version, number, last), content]);
+  const whole = Buffer.concat([Buffer.of(table), uint16(0xb000 | rest.length + 4), rest]);
+  return Buffer.concat([whole, checksum(whole)]);
+}
+
+/** The table of programs, by their numbers: each has its map at 256 and its number. */
+export const programTable = (...programs: number[]) =>
+  section(
+    0,
+    1,
+    Buffer.concat(programs.map((it) => Buffer.concat([uint16(it), uint16(0xe100 + it)]))),
+  );
+
+/** The map of a program. */
+export const programMap = (program: number, streams: readonly MappedStream[], names = "") => {
+  const info = names === "" ? Buffer.alloc(0) : descriptor([5, names]);
+  const entries = streams.map(({ type, descriptors = [] }, at) => {
+    const described = Buffer.concat(descriptors.map(descriptor));
+    return Buffer.concat([
+      Buffer.of(type),
+      uint16(0xe200 + at),
+      uint16(0xf000 | described.length),
+      described,
+    ]);
+  });
+  const content = [uint16(0xe200), uint16(0xf000 | info.length), info, ...entries];
+  return section(2, program, Buffer.concat(content));
+};
+
+/** Packets of a transport stream with a section, or with the beginning of a packet of a stream. */
+export function transportPackets(pid: number, content: Buffer, prefix = 0): Buffer {
+  const isSection = content.readUIntBE(0, 3) !== 1;
+  let rest = isSection ? Buffer.concat([Buffer.of(0), content]) : content;
+  const packets: Buffer[] = [];
+  for (let isStart = true; rest.length > 0; isStart = false) {
+    const header = Buffer.of(0x47, pid >> 8 | (isStart ? 0x40 : 0), pid & 0xff, 0x10);
+    const payload = Buffer.alloc(184, 0xff);
+    rest.copy(payload);
+    packets.push(Buffer.alloc(prefix), header, payload);
+    rest = rest.subarray(184);
+  }
+  return Buffer.concat(packets);
+}
+
+/** A transport stream with one program that has these streams, or none. */
+export const transport = (...types: number[]) =>
+  Buffer.concat([
+    transportPackets(0, programTable(1)),
+    ...types.length > 0
+      ? [transportPackets(0x101, programMap(1, types.map((type) => ({ type }))))]
+      : [],
+    transportPackets(0x200, packet(0xc0, Buffer.alloc(400))),
+  ]);

@@ -23,6 +23,7 @@ const files = shared(NEEDS, async () => {
 /** Sound in containers that have no type for it. */
 const SOUND_IN_VIDEO = [
   ...["sound.mov", "pcm.mov", "sound.avi", "sound.flv", "sound.vob", "ac3.vob", "dvd.vob"],
+  ...["sound.ts", "speech.ts", "ac3.ts", "dvb.ts", "latm.ts", "opus.ts", "sound.m2ts"],
 ];
 
 function kindOf(name: string, type: string): Kind {

@@ -6,7 +6,7 @@ import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { memoryBytes } from "../../lib/publishing/bytes.ts";
 import { detectMediaType } from "../../lib/publishing/media_type.ts";
 import { needing } from "../support/permissions.ts";
-import { ascii, MPEG2_PACK, packet } from "./containers.ts";
+import { ascii, box, iso, MPEG2_PACK, packet } from "./containers.ts";
 import { type FrameName, FRAMES, frames } from "./frames.ts";
 
 const test = needing("environment");
@@ -109,6 +109,13 @@ test("fewer frames prove nothing, nor do frames elsewhere", async () => {
     "a run after a tag and more than is searched": [ID3, noise(4096), run],
     "a run in a program stream that was cut": [noise(2), packet(0xbb, noise(9)), packet(0xc0, run)],
     "a run in another pack": [zeros(9), MPEG2_PACK, packet(0xc0, run)],
+    "a run in a segment whose first bytes were cut": [
+      box("styp", zeros(9)).subarray(7),
+      box("moof", zeros(99)),
+      box("mdat", run),
+    ],
+    "a run in a box whose length was cut": [box("mdat", run).subarray(3)],
+    "a run in a box of another type": [box("abcd", box("mdat", run))],
     "five frames": [frames("MP3", 5), noise(9000)],
     "five frames after stray bytes": [noise(10), frames("MP3", 5), noise(9000)],
     "frames at a distance": Array.from({ length: 50 }, () => [frames("MP3", 4), noise(50)]).flat(),
@@ -129,5 +136,22 @@ test("fewer frames prove nothing, nor do frames elsewhere", async () => {
   for (const [what, parts] of Object.entries(rows)) {
     const { message } = await assertRejects(() => detect(...parts), RefusedError, "", what);
     assertEquals(message, '"it" has an unknown format; state its media type with --type', what);
+  }
+});
+
+test("frames inside boxes are not frames, whichever box is first", async () => {
+  const first = ["styp", "sidx", "ssix", "moof", "emsg", "prft", "free", "skip", "uuid", "pdin"];
+  const movie = (...handlers: string[]) => iso("isom", ...handlers).subarray(16); // without the box that names its brand
+  for (const name of Object.keys(FRAMES) as FrameName[]) {
+    const run = frames(name, Math.ceil(20_000 / FRAMES[name][1]));
+    for (const type of first) {
+      for (const length of [0, 16, 500]) {
+        const content = [box(type, zeros(length)), box("moof", zeros(64)), box("mdat", run)];
+        await assertRejects(() => detect(...content), RefusedError, "", `${name} after ${type}`);
+        await assertRejects(() => detect(box(type, zeros(length), run)), RefusedError);
+        const film = [box(type, zeros(length)), box("mdat", run), movie("soun", "vide")];
+        assertEquals((await detect(...film)).kind, "video", type);
+      }
+    }
   }
 });

@@ -18,6 +18,7 @@ import {
   MPEG2_PACK,
   page,
   systemHeader,
+  transport,
 } from "./containers.ts";
 import { frames } from "./frames.ts";
 
@@ -36,24 +37,24 @@ const SOUNDS: readonly Row[] = [
   ["audio/aac", frames("AAC", 2), "audio audio/aac"],
   ["audio/vnd.dolby.dd-raw", frames("AC-3", 2), "audio audio/vnd.dolby.dd-raw"],
   ...([
-    ["audio/flac", "fLaC"],
-    ["audio/wav", "RIFF\x24\0\0\0WAVEfmt "],
-    ["audio/qcelp", "RIFF\x24\0\0\0QLCMfmt "],
-    ["audio/aiff", "FORM\0\0\0\x04AIFF"],
-    ["audio/aiff", "FORM\0\0\0\x04AIFC"],
-    ["audio/x-caf", "caff\0\x01\0\0desc"],
+    ["audio/flac", `fLaC\x80\0\0\x22${"\0".repeat(34)}`],
+    ["audio/wav", "RIFF\x14\0\0\0WAVEfmt \0\0\0\0data\0\0\0\0"],
+    ["audio/qcelp", "RIFF\x14\0\0\0QLCMfmt \0\0\0\0data\0\0\0\0"],
+    ["audio/aiff", "FORM\0\0\0\x14AIFFCOMM\0\0\0\0SSND\0\0\0\0"],
+    ["audio/aiff", "FORM\0\0\0\x14AIFCSSND\0\0\0\x01\0\0COMM\0\0\0\0"],
+    ["audio/x-caf", `caff\0\x01\0\0desc${"\0".repeat(8)}data${"\xff".repeat(8)}`],
     ["audio/x-musepack", "MP+\x07"],
     ["audio/x-musepack", "MPCK"],
-    ["audio/midi", "MThd"],
-    ["audio/x-dsf", "DSD "],
+    ["audio/midi", "MThd\0\0\0\x06\0\0\0\x01\0\x60MTrk\0\0\0\0"],
+    ["audio/x-dsf", ["DSD ", "fmt ", "data"].map((id) => `${id}\x0c${"\0".repeat(7)}`).join("")],
     ["audio/x-dff", "FRM8\0\0\0\0\0\0\0\0DSD "],
-    ["audio/wavpack", "wvpk"],
-    ["audio/ape", "MAC "],
-    ["audio/amr", "#!AMR\n"],
+    ["audio/wavpack", `wvpk\0\0\0\0\x10\x04${"\0".repeat(22)}`],
+    ["audio/ape", `MAC \x96\x0f${"\0".repeat(26)}`],
+    ["audio/amr", "#!AMR\n\x3c"],
     ["audio/x-it", "IMPM"],
     ["audio/x-s3m", `${"\0".repeat(44)}SCRM`],
     ["audio/x-xm", "Extended Module:"],
-    ["audio/x-voc", "Creative Voice File"],
+    ["audio/x-voc", `Creative Voice File\x1a${"\0".repeat(7)}`],
   ] as const).map(([type, text]) => [type, ascii(text), `audio ${type}`] as const),
 ];
 
@@ -107,6 +108,7 @@ const CONTAINERS: readonly Row[] = [
   ...matroskaContainer("video/webm", "webm", "audio/webm", "video/webm"),
   ...matroskaContainer("video/matroska", "matroska", "audio/x-matroska", "video/x-matroska"),
   ...container("video/vnd.avi", avi, ["auds", "vids"], ["video/vnd.avi", "video/vnd.avi"]),
+  ...container("video/mp2t", transport, [0x0f, 0x1b], ["video/mp2t", "video/mp2t"]),
   ["video/x-flv", flv(0), "--kind"],
   ["video/x-flv", flv(4, 18, 8, 8), "audio video/x-flv"],
   ["video/x-flv", flv(5, 18, 8, 9), "video video/x-flv"],
@@ -125,18 +127,13 @@ const CONTAINERS: readonly Row[] = [
   ["video/x-ms-asf", asf("video", "audio"), "video video/x-ms-asf"],
 ];
 
-/** Transport streams list their tracks again and again, and they may change. */
-const BY_NAME: readonly Row[] = [
-  ["video/mp2t", ascii(`G${"\0".repeat(187)}G${"\0".repeat(187)}`), "video video/mp2t"],
-];
-
 /** Formats without an audio or video type to publish them with. */
 const WITHOUT_TYPE: readonly Row[] = [
   ["application/mxf", Buffer.from("060e2b34020501010d0102010102", "hex"), "--type"],
   ["application/vnd.rn-realmedia", ascii(".RMF\0\0\0\x12"), "--type"],
 ];
 
-const ROWS = [...SOUNDS, ...CONTAINERS, ...BY_NAME, ...WITHOUT_TYPE];
+const ROWS = [...SOUNDS, ...CONTAINERS, ...WITHOUT_TYPE];
 
 /** Types that `file-type` names otherwise, although they hold sound or pictures that move. */
 const OTHERWISE_NAMED = [

@@ -15,8 +15,11 @@ const detect = (content: Uint8Array<ArrayBuffer>, stated: Stated = {}) =>
   detectMediaType("it", memoryBytes(content), stated);
 
 const MP3 = frames("MP3", 2).toString("latin1");
-const FLAC = "fLaC\0\0\0\x22";
-const WAV = ascii("RIFF\x24\0\0\0WAVEfmt \x10\0\0\0");
+const FLAC = `fLaC\0\0\0\x22${"\0".repeat(34)}`;
+/** The chunks of a WAV file that has no sample yet, as a program writes them that is recording. */
+const CHUNKS = `fmt \x10\0\0\0${"\0".repeat(16)}data\xff\xff\xff\xff`;
+const WAV = ascii(`RIFF\x24\0\0\0WAVE${CHUNKS}`);
+const DS64 = `\x1c\0\0\0${"\0".repeat(28)}`;
 const WAVE64 = Uint8Array.fromHex(
   "726966662e91cf11a5d628db04c10000e02200000000000077617665f3acd3118cd100c04f8edb8a",
 );
@@ -46,8 +49,12 @@ test("detectMediaType() rethrows errors of reading", async () => {
 // The formats themselves have a test of their own, which makes files of each.
 test("detectMediaType() knows formats after tags, and some that file-type does not know", async () => {
   const rows: [what: string, head: string, type: string][] = [
-    ["WAV beyond 4 GB", "RF64\xff\xff\xff\xffWAVEds64", "audio/wav"],
-    ["WAV beyond 4 GB with more metadata", "BW64\xff\xff\xff\xffWAVEds64", "audio/wav"],
+    ["WAV beyond 4 GB", `RF64\xff\xff\xff\xffWAVEds64${DS64}${CHUNKS}`, "audio/wav"],
+    [
+      "WAV beyond 4 GB with more metadata",
+      `BW64\xff\xff\xff\xffWAVEds64${DS64}${CHUNKS}`,
+      "audio/wav",
+    ],
     ["AU", ".snd\0\0\0\x20\xff\xff\xff\xff\0\0\0\x01\0\0\x1f\x40", "audio/basic"],
     ["MP3", MP3, "audio/mpeg"],
     ["MP3 with a tag", tagged("\0\0\0\0", 0, MP3), "audio/mpeg"],

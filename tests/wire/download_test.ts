@@ -11,6 +11,7 @@ import { LINUX, needing, shared } from "../support/permissions.ts";
 import { field, requestHead, requestRaw } from "../support/raw_http.ts";
 import { S3_STORE, S3Store } from "../support/s3_store.ts";
 import { ServerProcess } from "../support/server.ts";
+import { WAV_HEADER } from "../support/wav.ts";
 
 const store = shared(S3_STORE, () => S3Store.start());
 
@@ -178,7 +179,7 @@ function peakOf(pid: number): number {
 /** Makes a sparse file that is all zeros after its header. */
 async function makeFile(path: string, length: number): Promise<void> {
   using file = await Deno.open(path, { write: true, create: true });
-  await file.write(new TextEncoder().encode("RIFF\x24\x00\x00\x00WAVEfmt "));
+  await file.write(WAV_HEADER);
   await file.truncate(length);
 }
 

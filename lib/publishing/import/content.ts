@@ -1,9 +1,11 @@
 /** Importing content that may have to be read: a file, or an object with incomplete metadata. */
 
+import { RefusedError } from "../../errors/refused_error.ts";
 import type { MediaStorage } from "../../storage/media/media_storage.ts";
 import type { Token } from "../../storage/token.ts";
 import { derivedToken, factsOf, requireSame } from "./facts.ts";
 import type { ImportRecord } from "./imported_record.ts";
+import { UndetectedError } from "../media_type.ts";
 import { describeFile, fileName, type Found, publishFile } from "../publish.ts";
 import { describeObject, publishObject, refusalOfObject } from "../publish_object.ts";
 
@@ -33,6 +35,10 @@ export async function importContent(
   try {
     return await publishRecord(storage, record, token, options);
   } catch (error) {
+    if (error instanceof UndetectedError) {
+      const { advice, unstated, kind } = error;
+      throw new RefusedError(`${advice} as "${unstated}"`, { kind }); // an import has no --type
+    }
     throw record.source === "file" ? error : await refusalOfObject(storage, error);
   }
 }

@@ -53,8 +53,8 @@ const TOKEN = read("a version 4 UUID", parseToken);
 const KIND = z.enum(["audio", "video"], { error: 'expected "audio" or "video"' });
 const MEDIA_TYPE = read("an audio or video type, e.g. audio/mpeg", parseMediaType);
 const STATED = read(`1 to ${MAX_STATED} printable ASCII characters`, recordable);
-const BYTES = { error: "expected a number of bytes" };
-const LENGTH = z.int(BYTES).nonnegative(BYTES);
+const BYTES = { error: "expected a number of bytes, from 1 on" }; // what is empty is no media
+const LENGTH = z.int(BYTES).positive(BYTES);
 const SHA_256 = read(
   "64 hexadecimal digits",
   (text) => /^[0-9a-f]{64}$/i.test(text) ? text.toLowerCase() : undefined,
