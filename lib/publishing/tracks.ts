@@ -9,7 +9,8 @@ import type { WindowedBlob } from "./bytes.ts";
 import { transportStreams } from "./transport_stream.ts";
 
 /** The kind of a track. Opus is audio, too. */
-type TrackKind = "audio" | "opus" | "video" | "other";
+const TRACK_KINDS = ["audio", "opus", "video", "other"] as const;
+type TrackKind = typeof TRACK_KINDS[number];
 
 /** The readers of tracks. They throw a `RangeError` when they may have missed some. */
 const READERS = [
@@ -53,6 +54,8 @@ const BOXES = {
   list: "moov",
   /** The parts to enter; others are skipped. */
   entered: ["moov", "trak", "tref", "mdia"],
+  /** Whether no part ends after the one that it is in. Elsewhere, lengths are unknown at first. */
+  isExact: true,
   /**
    * Parses the header of a part.
    *
@@ -74,8 +77,9 @@ const BOXES = {
  *
  * @throws {RangeError} When the content ends before the list, or takes too long to read.
  */
-async function* partsOf(content: WindowedBlob, { list, entered, parse }: typeof BOXES) {
+async function* partsOf(content: WindowedBlob, { list, entered, parse, isExact }: typeof BOXES) {
   let listEnd = Infinity;
+  const ends: number[] = []; // of the parts that were entered
   for (let at = 0; at < listEnd;) {
     const bytes = Buffer.alloc(24); // as long as any header, with zeros after the end of the file
     bytes.set(await content.read(at, bytes.length));
@@ -83,38 +87,59 @@ async function* partsOf(content: WindowedBlob, { list, entered, parse }: typeof 
     const start = at + headerLength;
     const end = start + length;
     if (id === list) listEnd = end;
+    while (at >= (ends.at(-1) ?? Infinity)) ends.pop();
+    if (isExact && end > (ends.at(-1) ?? end)) throw new RangeError("Ends after what it is in");
     yield { id, start, end };
-    at = entered.includes(id) ? start : end;
+    const isEntered = entered.includes(id);
+    if (isEntered) ends.push(end);
+    at = isEntered ? start : end;
   }
 }
 
-/** The kind of a track for each type of its handler: `soun` and `vide`. */
-const HANDLERS: Readonly<Record<number, TrackKind>> = { 0x736f756e: "audio", 0x76696465: "video" };
+/** The types of tracks by their handlers: sound, pictures, and what is neither, such as subtitles. */
+const HANDLERS: Readonly<Record<TrackKind, readonly string[]>> = {
+  audio: ["soun"],
+  opus: [],
+  video: ["vide", "auxv", "pict"],
+  other: [
+    ...["hint", "meta", "text", "sbtl", "subt", "subp", "clcp", "tmcd"],
+    ...["sdsm", "odsm", "ocsm", "ipsm", "mp7m", "m7sm", "mjsm"],
+  ],
+};
 
-/** Yields the tracks of MP4, 3GP and QuickTime, except those with chapters' titles and pictures. */
+/**
+ * Yields the tracks of MP4, 3GP and QuickTime, except those with chapters' titles and pictures.
+ *
+ * @throws {RangeError} When tracks may be missing, or may have pictures.
+ */
 async function* isoTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
   const read = async (at: number) => Buffer.from(await content.read(at, 4)).readUInt32BE();
-  const tracks: { readonly id: number; readonly kind: TrackKind }[] = [];
+  const kindOf = async (at: number) => {
+    const type = Buffer.from(await content.read(at, 4)).toString("latin1");
+    return TRACK_KINDS.find((kind) => HANDLERS[kind].includes(type));
+  };
+  const tracks: { id?: number; kind?: TrackKind | undefined }[] = [];
   const chapters = new Set<number>();
-  let trackId = 0;
   let nextId = Infinity;
   let fault: unknown;
   try {
     for await (const { id, start, end } of partsOf(content, BOXES)) {
+      const track = tracks.at(-1) ?? {};
       if (id === "mvhd") nextId = await read(end - 4);
+      else if (id === "trak") tracks.push({});
       else if (id === "tkhd") {
         const version = await read(start) >>> 24; // 1 has times of 64 bits before the identifier
-        trackId = await read(start + (version === 1 ? 20 : 12));
+        track.id = await read(start + (version === 1 ? 20 : 12));
       } else if (id === "chap") {
         for (let at = start; at < end; at += 4) chapters.add(await read(at));
-      } else if (id === "hdlr") {
-        tracks.push({ id: trackId, kind: HANDLERS[await read(start + 8)] ?? "other" });
-      }
+      } else if (id === "hdlr") track.kind = await kindOf(start + 8);
     }
   } catch (error) {
     fault = error;
   }
-  yield* tracks.filter(({ id }) => !chapters.has(id)).map(({ kind }) => kind);
+  const kinds = tracks.filter(({ id = 0 }) => !chapters.has(id)).map(({ kind }) => kind);
+  yield* kinds.filter((kind) => kind !== undefined);
+  if (kinds.includes(undefined)) throw new RangeError("A track of a kind that is not known");
   // Identifiers are unique and less than `nextId`, so there can be no other tracks.
   const isComplete = fault instanceof RangeError && tracks.length === nextId - 1;
   if (fault !== undefined && !isComplete) throw fault;
@@ -130,6 +155,7 @@ const TRACK_TYPE = "83";
 const ELEMENTS: typeof BOXES = {
   list: TRACKS,
   entered: [SEGMENT, TRACKS, TRACK_ENTRY],
+  isExact: false,
   parse(bytes, rest) {
     // The leading zeros of an identifier or a length encode its width (RFC 8794 §4).
     const idWidth = Math.clz32(bytes.readUInt8()) - 23;
@@ -165,6 +191,7 @@ const ASF_STREAM_TYPES: Readonly<Record<string, TrackKind>> = {
 const ASF_OBJECTS: typeof BOXES = {
   list: ASF_HEADER,
   entered: [ASF_HEADER],
+  isExact: false,
   parse(bytes) {
     const id = bytes.toString("hex", 0, 16);
     const headerLength = id === ASF_HEADER ? 30 : 24;
@@ -206,6 +233,7 @@ async function* oggTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
 const CHUNKS: typeof BOXES = {
   list: "hdrl",
   entered: ["AVI ", "hdrl", "strl"],
+  isExact: false,
   parse(bytes, rest) {
     const isList = /^(?:RIFF|LIST)/.test(bytes.toString("latin1"));
     const headerLength = isList ? 12 : 8;

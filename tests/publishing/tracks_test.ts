@@ -6,7 +6,7 @@ import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { memoryBytes } from "../../lib/publishing/bytes.ts";
 import { detectMediaType } from "../../lib/publishing/media_type.ts";
 import { needing } from "../support/permissions.ts";
-import { avi, flv, MPEG1_PACK, MPEG2_PACK, packet, systemHeader } from "./containers.ts";
+import { avi, flv, iso, MPEG1_PACK, MPEG2_PACK, packet, systemHeader } from "./containers.ts";
 import { frames } from "./frames.ts";
 
 const test = needing("environment");
@@ -87,18 +87,47 @@ const PROGRAM: readonly Row[] = [
   ],
 ];
 
-test("the kind of FLV, AVI and program streams comes from their tracks, never from a part without a picture", async () => {
+const MP4: readonly Row[] = [
+  ["sound with subtitles", iso("isom", "soun", "sbtl"), "audio"],
+  ["sound with a track that is not known", iso("isom", "soun", "vidf"), "refused"],
+  ["sound with pictures", iso("isom", "soun", "pict"), "video"],
+  [
+    "sound, and a track without its type",
+    change(iso("isom", "soun", "vide"), "hdlr", 1),
+    "refused",
+  ],
+  ["a film whose second track was hidden in the first", hidden(), "refused"],
+];
+
+/** Changes the last box of a type, so that it is another. */
+function change(content: Buffer, type: string, add: number): Buffer {
+  const at = content.lastIndexOf(type);
+  content.writeUInt8(content.readUInt8(at) + add, at);
+  return content;
+}
+
+/** A film whose sound has a box that is too long. */
+function hidden(): Buffer {
+  const content = iso("isom", "soun", "vide");
+  const at = content.indexOf("hdlr") - 4;
+  content.writeUInt32BE(60, at);
+  return content;
+}
+
+test("the kind of FLV, AVI, MP4 and program streams comes from their tracks, never from a part without a picture", async () => {
   for (
     const [type, rows] of Object.entries({
       "video/x-flv": FLV,
       "video/vnd.avi": AVI,
       "video/mpeg": PROGRAM,
+      "video/mp4": MP4,
     })
   ) {
     for (const [what, content, outcome] of rows) {
       const detecting = () => detectMediaType("it", memoryBytes(new Uint8Array(content)), {});
       if (outcome !== "refused") {
-        assertEquals(await detecting(), { kind: outcome, type }, `${type}: ${what}`);
+        const named = type === "video/mp4" ? `${outcome}/mp4` : type;
+        assertEquals(await detecting(), { kind: outcome, type: named }, `${type}: ${what}`);
         continue;
       }
       const { message } = await assertRejects(detecting, RefusedError, "", `${type}: ${what}`);
