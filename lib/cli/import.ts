@@ -2,9 +2,11 @@
 
 import { Command } from "commander";
 import { waitFor } from "../async/abort.ts";
+import { IN_MEMORY } from "../database/place.ts";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
+import { NotCreatedError } from "../errors/not_created_error.ts";
 import { RefusedError } from "../errors/refused_error.ts";
-import { quoted } from "../input/printable.ts";
+import { messageOf, quoted } from "../input/printable.ts";
 import { readable } from "../input/user_file.ts";
 import type { ContentOptions } from "../publishing/import/content.ts";
 import { type ImportCounts, importRecords, type Refusal } from "../publishing/import/import.ts";
@@ -12,7 +14,10 @@ import { type ImportInput, readInput } from "../publishing/import/input.ts";
 import { type ImportLine, NEWLINE } from "../publishing/import/lines.ts";
 import { readContent } from "../publishing/publish_object.ts";
 import { isWithin, refusalOfStoragePath, storagePathsOf } from "../publishing/storage_paths.ts";
+import type { Config } from "../server/config.ts";
 import { placesOf } from "../server/storage_places.ts";
+import { openStorage } from "../storage/engines/open_storage.ts";
+import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { type Context, fromUser, requireContentOwner, withStorage } from "./context.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { openOutput } from "./output_file.ts";
@@ -22,6 +27,7 @@ import { Refusals } from "./refusals.ts";
 
 interface Options {
   readonly dryRun?: boolean;
+  readonly deriveTokens?: boolean;
   readonly rejects?: string;
   readonly json?: true;
 }
@@ -35,11 +41,18 @@ export function importCommand(context: Context): Command {
     .argument("<file>", "the file to read, or - for standard input")
     .option("--dry-run", "say what would be done, without doing it")
     .option(
+      "--derive-tokens",
+      "derive each token that is empty from the content or the URL, instead of refusing its line;" +
+        " state this each time that the file is imported",
+    )
+    .option(
       "--rejects <file>",
       "write refused lines to this file, unchanged, after the first line of CSV",
     )
     .option("--json", "print one JSON object for each refused line, and the counts at the end")
-    .action(async (path: string, { dryRun: isDryRun = false, rejects, json }: Options) => {
+    .action(async (path: string, options: Options) => {
+      const { dryRun: isDryRun = false, deriveTokens: derivesTokens = false, rejects, json } =
+        options;
       const config = context.settings();
       if (!isDryRun) await requireContentOwner(config);
       const signal = interruptionSignal();
@@ -50,7 +63,7 @@ export function importCommand(context: Context): Command {
       };
       const { size, chunks } = await openInput(path, resolve, signal);
       const input = await readInput(chunks);
-      await withStorage(config, { mustExist: isDryRun, signal }, async (storage) => {
+      const importInto = async (storage: MediaStorage) => {
         const rejected = rejects === undefined
           ? undefined
           : await openRejects(rejects, path, input, storagePaths);
@@ -75,10 +88,10 @@ export function importCommand(context: Context): Command {
           report(text);
         };
         const reports = { refuse, find, report, reportLeft, onProgress };
-        const options = { outcomes, isDryRun, signal, resolve, ...reports };
+        const asked = { outcomes, isDryRun, derivesTokens, signal, resolve, ...reports };
         let isComplete = false;
         try {
-          await importRecords(storage, input, options);
+          await importRecords(storage, input, asked);
           isComplete = true;
         } finally {
           await rejected?.close();
@@ -87,8 +100,39 @@ export function importCommand(context: Context): Command {
           await print(json ? JSON.stringify(summary) : toSummary(outcomes, isDryRun, isComplete));
         }
         if (outcomes.refused > 0 || isLeft) throw new ExitError(EXIT_STATUS.refused);
-      });
+      };
+      if (isDryRun) return await withStorageUnchanged(config, signal, importInto);
+      await withStorage(config, { signal }, importInto);
     });
+}
+
+/**
+ * Runs a dry run. Where there is no catalogue yet, the lines are checked against an empty one in
+ * memory, before the fault is reported.
+ */
+async function withStorageUnchanged(
+  config: Config,
+  signal: AbortSignal,
+  action: (storage: MediaStorage) => Promise<void>,
+): Promise<void> {
+  let isOpen = false;
+  try {
+    await withStorage(config, { mustExist: true, signal }, async (storage) => {
+      isOpen = true;
+      await action(storage);
+    });
+  } catch (error) {
+    const isCreated = isOpen || !((error as Error).cause instanceof NotCreatedError);
+    if (isCreated) throw error;
+    const { media, close } = await openStorage({ ...config, database: IN_MEMORY }, { signal });
+    try {
+      await action(media);
+    } finally {
+      await close();
+      printError(`media: ${messageOf(error as Error)}`);
+    }
+    throw new ExitError(EXIT_STATUS.refused);
+  }
 }
 
 function toSummary(

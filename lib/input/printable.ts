@@ -12,12 +12,15 @@ import { readOr } from "../lifecycle/any_value.ts";
 const UNPRINTABLE =
   /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Cs}\u206a-\u206f\ufeff\ufff9-\ufffb\u{e0001}]/gu;
 
+/** Characters that take no room or look like a space, by which two names may differ unseen. */
+const UNSEEN = /(?! )[\p{Zs}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+
 /** Returns whether a text can be printed as it is. */
 export function isPrintable(text: string): boolean {
   return text.search(UNPRINTABLE) < 0;
 }
 
-/** Returns the text on one line, with unprintable characters escaped as in JSON: `\u202e`. */
+/** Returns the text on one line, with unprintable characters escaped as in JSON: `\n`, `\u202e`. */
 export function printable(text: string): string {
   return text.replaceAll(UNPRINTABLE, escaped);
 }
@@ -29,6 +32,11 @@ export function printableLines(text: string): string {
 
 export function quoted(text: string): string {
   return `"${printable(text)}"`;
+}
+
+/** Returns a text of which each character can be seen, such as a name to tell from others. */
+export function distinct(text: string): string {
+  return printable(text).replaceAll(UNSEEN, escaped);
 }
 
 /** Returns an invalid URL or other setting without anything that may be a user or password. */
@@ -56,7 +64,11 @@ export function withoutUnprintable(text: string): string {
   return text.replaceAll(UNPRINTABLE, "_");
 }
 
+const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
 function escaped(char: string): string {
+  const short = SHORT[char];
+  if (short !== undefined) return short;
   const units = Array.from({ length: char.length }, (_, at) => char.charCodeAt(at));
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
 }

@@ -16,6 +16,7 @@ import { LINUX, needing, program, shared } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
+import { iso } from "../publishing/containers.ts";
 import { wav } from "../support/wav.ts";
 
 const test = needing("processes");
@@ -254,7 +255,23 @@ test("media import reads a spreadsheet's CSV whole, as it reads the same in JSON
     await Deno.writeTextFile(file, SHEET);
     const run = (args: string[]) => mediaTask(folder, folder, args, ["--quiet"]);
     const dry = await run(["import", "sheet.csv", "--dry-run"]);
-    assertMatch(dry.stderr, /It does not exist yet/);
+    assertEquals([dry.code, dry.stdout], [
+      1,
+      "Dry run. Would be added: 3; unchanged: 0; refused: 0\n",
+    ]);
+    assertMatch(dry.stderr, /^media: .*It does not exist yet; start the server to create it\)\n$/);
+    await Deno.writeTextFile(`${folder}/wrong.csv`, `${SHEET};no/such.mp3;;;;;\n`);
+    const wrong = await run(["import", "wrong.csv", "--dry-run"]);
+    assertEquals([wrong.code, wrong.stdout], [
+      1,
+      "Dry run. Would be added: 3; unchanged: 0; refused: 1\n",
+    ]);
+    assertMatch(
+      wrong.stderr,
+      /^media: line 7: "token" is ""; .*\nmedia: .*It does not exist yet; .*\n$/,
+    );
+    const before = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
+    assertEquals(before.toSorted(), [...names, "sheet.csv", "wrong.csv"].toSorted());
     await makeCatalogue(folder);
     for (
       const [args, stdout] of [
@@ -299,7 +316,7 @@ test("media import writes refused rows of CSV so that they import again once cor
       code: 1,
       stdout: "Added: 2; unchanged: 0; refused: 2\n",
       stderr: [
-        'media: line 4: "https://h/\\u000a2" is not a URL; expected one like https://host/path\n',
+        'media: line 4: "https://h/\\n2" is not a URL; expected one like https://host/path\n',
         'media: line 7: "publishedAt" is "03/02/2024"; expected an ISO 8601 date, or a date and ',
         "time with an offset, from 1970 on\n",
       ].join(""),
@@ -311,6 +328,55 @@ test("media import writes refused rows of CSV so that they import again once cor
     const second = await mediaHere(folder, args);
     assertEquals(second, { code: 0, stdout: "Added: 2; unchanged: 0; refused: 0\n", stderr: "" });
     assertEquals(await Deno.readTextFile(rejects), "");
+  }));
+
+test("media import takes what tools write for a missing value as none, and the rest from its rejects", () =>
+  inFolder(async (folder) => {
+    await makeCatalogue(folder);
+    const [file, rejects] = [`${folder}/in.csv`, `${folder}/rejects.csv`];
+    const forms = ["NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "undefined", "\\N"];
+    for (const [index, form] of forms.entries()) {
+      const [end, quote] = [index % 2 === 0 ? "\n" : "\r\n", index % 3 === 0 ? '"' : ""];
+      const row = (...cells: string[]) => cells.map((cell) => quote + cell + quote).join(",") + end;
+      const [token, other, url] = [newToken(), newToken(), `https://h/${index}`];
+      const header = row("token", "location", "kind", "length", "publishedAt");
+      const bad = [row(other, url, form, form, form), row(form, url, "audio", form, "")];
+      await Deno.writeTextFile(file, header + row(token, url, "audio", form, form) + bad.join(""));
+      const args = ["import", file, "--rejects", rejects];
+      const first = await mediaHere(folder, args);
+      assertEquals(first.stdout, "Added: 1; unchanged: 0; refused: 2\n");
+      const fact = `"kind" is "${form}", which CSV has for a missing value; JSON lines can have it`;
+      assertEquals(first.stderr.split("\n").slice(0, 2), [
+        `media: line 3: "kind" is missing; expected "audio" or "video". ${fact} as a value`,
+        `media: line 4: "token" is "${form}"; expected a version 4 UUID; with --derive-tokens, ` +
+        "it is derived from the content or the URL",
+      ]);
+      assertEquals(await Deno.readTextFile(rejects), header + bad.join(""));
+      const kindly = row(other, url, "video", form, form);
+      await Deno.writeTextFile(
+        file,
+        (await Deno.readTextFile(rejects)).replace(bad[0] ?? "", kindly),
+      );
+      const second = await mediaHere(folder, [...args, "--derive-tokens"]);
+      assertEquals(second, { code: 0, stdout: "Added: 2; unchanged: 0; refused: 0\n", stderr: "" });
+      const again = await mediaHere(folder, args); // needs the option again
+      assertEquals([again.code, again.stdout], [1, "Added: 0; unchanged: 1; refused: 1\n"]);
+    }
+    const json = toLines([{ location: "https://h/null", kind: "audio", token: null }]);
+    await Deno.writeTextFile(file, json);
+    assertEquals((await mediaHere(folder, ["import", file])).code, 1);
+    assertEquals((await mediaHere(folder, ["import", file, "--derive-tokens"])).code, 0);
+  }));
+
+test("media import refuses what it cannot detect by the name of a member, not of an option", () =>
+  inFolder(async (folder) => {
+    await Deno.writeTextFile(`${folder}/a.mp3`, "no sound");
+    await Deno.writeFile(`${folder}/b.mp4`, iso("isom"));
+    const input = `${folder}/in`;
+    await Deno.writeTextFile(input, toLines([{ path: "a.mp3" }, { path: "b.mp4" }]));
+    const { stderr } = await mediaTask(folder, folder, ["import", input], ["--quiet"]);
+    assertMatch(stderr, /a.mp3" has an unknown format; state its media type as "type"\n/);
+    assertMatch(stderr, /b.mp4" is video\/mp4, .* audio or video; state it as "kind"\n/);
   }));
 
 test("media import refuses a file of another format or encoding once, and creates nothing", () =>
@@ -364,7 +430,6 @@ test("media import counts refusals by what is wrong, whatever the values are", (
     const input = `${folder}/in`;
     type Row = [what: string, line: (index: number) => string, header?: string];
     const rows: Row[] = [
-      ["the index column of a data frame", (index) => `${index},/none/a.mp3`, ",path"],
       ["too many values", (index) => `a.mp3,${"x,".repeat(index + 1)}x`, "path"],
       ["a value", (index) => JSON.stringify({ ...MP3, language: `no ${wordOf(index)}!` })],
       ["a value like a sentence", (index) => `{"path":"a","kind":"is \\"${wordOf(index)} or\\""}`],

@@ -12,7 +12,7 @@ Deno.test("printable() escapes terminal controls, and keeps the characters of ev
     ["a.mp3", "a.mp3"],
     ["für 東京 שלום 🎧 👩‍🚀 e\u0301", "für 東京 שלום 🎧 👩‍🚀 e\u0301"],
     ["\x1b[31m", "\\u001b[31m"],
-    ["a\nb\r\tc\x7f", "a\\u000ab\\u000d\\u0009c\\u007f"],
+    ["a\nb\r\tc\x7f", "a\\nb\\r\\tc\\u007f"],
     ["\x9b31m", "\\u009b31m"],
     ["a\u202egpj.mp3", "a\\u202egpj.mp3"],
     ["\u2066\u2069\u200e\u200f\u061c", "\\u2066\\u2069\\u200e\\u200f\\u061c"],

@@ -64,7 +64,7 @@ Deno.test("parseLocation() refuses URLs that are not for everybody, and shows no
     ["https://", /^"https:\/\/" is not a URL; expected one like https:\/\/host\/path$/],
     ["https://a b/", /^"https:\/\/a b\/" is not a URL/],
     ["https://h:99999/", /is not a URL/],
-    ["https://h/a\nb", /^"https:\/\/h\/a\\u000ab" is not a URL/],
+    ["https://h/a\nb", /^"https:\/\/h\/a\\nb" is not a URL/],
     ["https://h/a\r", /is not a URL/],
     ["https://\u202eh\u0000/", /^"https:\/\/\\u202eh\\u0000\/" is not a URL/],
     [

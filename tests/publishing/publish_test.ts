@@ -80,7 +80,7 @@ test("media publish removes terminal controls from names, and prints none", () =
   inFolder(async (folder) => {
     const path = `${folder}/a\u202egpj\x1b[31m\n\\.mp3`;
     const missing = await mediaHere(folder, ["publish", path]);
-    const shown = `"${folder}/a\\u202egpj\\u001b[31m\\u000a\\.mp3"`;
+    const shown = `"${folder}/a\\u202egpj\\u001b[31m\\n\\.mp3"`;
     assertEquals(missing.stderr, `media: There is no file ${shown}\n`);
     await Deno.copyFile(SAMPLE_MP3, path);
     const published = await mediaHere(folder, ["publish", path, "--json"]);
@@ -98,12 +98,12 @@ test("media list and show escape terminal controls in records", async () => {
   const name = "a\u202e\x9b\nb";
   await subject.publish({ ...newMetadata(), token, name }, new Uint8Array([1]));
   const listed = await mediaHere(subject.folder, ["list"]);
-  assertMatch(listed.stdout, / {2}a\\u202e\\u009b\\u000ab\n$/);
+  assertMatch(listed.stdout, / {2}a\\u202e\\u009b\\nb\n$/);
   const json = await mediaHere(subject.folder, ["export"]);
   assertMatch(json.stdout, /a\\u202e\\u009b\\nb/);
   assertEquals(JSON.parse(json.stdout).name, name);
   const shown = await mediaHere(subject.folder, ["show", token]);
-  assertMatch(shown.stdout, /\nname {10}a\\u202e\\u009b\\u000ab\n/);
+  assertMatch(shown.stdout, /\nname {10}a\\u202e\\u009b\\nb\n/);
 });
 
 needing("environment", "files")(

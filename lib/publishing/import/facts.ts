@@ -1,6 +1,7 @@
 /** Comparing records to import with the catalogue. */
 
 import { createHash } from "node:crypto";
+import { RefusedError } from "../../errors/refused_error.ts";
 import { type CatalogueEntry, entryOf } from "../../storage/item.ts";
 import { type Token, tokenOf } from "../../storage/token.ts";
 import { type ImportRecord, refusalOfMember } from "./imported_record.ts";
@@ -9,6 +10,9 @@ import { toRecord } from "../exported_record.ts";
 
 /** Facts by their names in records: `null` means none, `undefined` means not stated. */
 type Facts = Readonly<Record<string, string | number | null | undefined>>;
+
+/** Thrown when a token is on record with other facts. */
+export class ConflictError extends RefusedError {}
 
 /** The facts that count as none unless they are stated. */
 const OPTIONAL = ["type", "length", "sha256", "name", "language", "location", "validator"];
@@ -32,13 +36,13 @@ function isoOf(instant: Facts[string]): string | undefined {
 /**
  * Requires the facts of a record to match the entry of its token.
  *
- * @throws {RefusedError} For the first difference.
+ * @throws {ConflictError} For the first difference.
  */
 export function requireSame(facts: Facts, token: Token, found: CatalogueEntry): void {
   if (found.state === "unpublished" && facts["state"] !== "unpublished") {
     const at = new Date(found.unpublishedAt).toISOString();
     const reason = `it was unpublished at ${at}, and tokens are never reused`;
-    throw refusalOfMember("token", token, { reason, kind: "unpublished" });
+    throw conflictOf("token", token, { reason, kind: "unpublished" });
   }
   const known: Facts = { ...NONE, ...toRecord(token, found) };
   for (const [name, value] of Object.entries(facts)) {
@@ -46,8 +50,13 @@ export function requireSame(facts: Facts, token: Token, found: CatalogueEntry): 
     if (value === undefined || value === other) continue;
     const reason = `token ${token} has ${other === null ? "none" : JSON.stringify(other)}` +
       " on record, and items never change";
-    throw refusalOfMember(name, value, { reason, kind: "another on record" });
+    throw conflictOf(name, value, { reason, kind: "another on record" });
   }
+}
+
+function conflictOf(...args: Parameters<typeof refusalOfMember>): ConflictError {
+  const { message, kind } = refusalOfMember(...args);
+  return new ConflictError(message, { kind });
 }
 
 /**

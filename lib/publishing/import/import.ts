@@ -15,10 +15,16 @@ import type { CatalogueEntry } from "../../storage/item.ts";
 import type { Added, MediaStorage } from "../../storage/media/media_storage.ts";
 import type { Token } from "../../storage/token.ts";
 import { type ContentOptions, type ContentRecord, importContent } from "./content.ts";
-import { derivedTokenOf, entryFor, factsOf, NONE, requireSame } from "./facts.ts";
+import { ConflictError, derivedTokenOf, entryFor, factsOf, NONE, requireSame } from "./facts.ts";
 import { type ImportRecord, readRecord } from "./imported_record.ts";
 import { type ImportInput, isBlank } from "./input.ts";
 import type { ImportLine } from "./lines.ts";
+
+/** The maximum number of lines to import at once, so that an import stops soon. */
+const MAX_BATCH = 1_000;
+
+/** The maximum number of tokens to remember, to name the line of one that occurs again. */
+const MAX_SEEN = 1_000_000;
 
 /** The number of records by outcome. */
 export interface ImportCounts {
@@ -40,6 +46,8 @@ export interface Refusal {
 export const MISSING_CONTENT = "missing content";
 
 interface ImportOptions extends ContentOptions, UnpublishOptions {
+  /** Whether an empty token is derived, as one that is not there. */
+  readonly derivesTokens: boolean;
   /** Counts the outcomes; valid even after an error. */
   readonly outcomes: ImportCounts;
   /** Called for each refused record. */
@@ -76,9 +84,20 @@ export async function importRecords(
   input: ImportInput,
   options: ImportOptions,
 ): Promise<void> {
-  for await (const lines of input.groups) {
-    const parsed = lines.flatMap((line) => isBlank(line) ? [] : parse(line, input) ?? []);
-    await importLines(storage, parsed, options);
+  const seen = new Map<Token, number>();
+  for await (const group of input.groups) {
+    for (let start = 0; start < group.length; start += MAX_BATCH) {
+      options.signal.throwIfAborted();
+      const lines = group.slice(start, start + MAX_BATCH);
+      const parsed = lines.flatMap((line) =>
+        isBlank(line) ? [] : parse(line, input, options) ?? []
+      );
+      for (const { token, line } of parsed) {
+        if (token === undefined || seen.size === MAX_SEEN || seen.has(token)) continue;
+        seen.set(token, line.number);
+      }
+      await importLines(storage, parsed, { ...options, seen });
+    }
   }
 }
 
@@ -86,9 +105,9 @@ export async function importRecords(
 async function importLines(
   storage: MediaStorage,
   lines: readonly ParsedLine[],
-  options: ImportOptions,
+  options: ImportOptions & { readonly seen: ReadonlyMap<Token, number> },
 ): Promise<void> {
-  const { outcomes, isDryRun, refuse, onProgress } = options;
+  const { outcomes, isDryRun, refuse, onProgress, seen } = options;
   const tokens = lines.flatMap(({ token }) => token ?? []);
   const known = await storage.catalogue.findAll(tokens);
   const isAlone = ({ record, token, entry }: ParsedLine) =>
@@ -110,7 +129,10 @@ async function importLines(
       outcomes[outcome]++;
       if (parsed.record?.source === "content") options.find();
     } else {
-      await refuse(parsed.line, { reason: messageOf(outcome), kind: kindOf(outcome) });
+      const first = outcome instanceof ConflictError && parsed.token && seen.get(parsed.token);
+      const isAgain = typeof first === "number" && first < parsed.line.number;
+      const reason = messageOf(outcome) + (isAgain ? `; line ${first} has this token, too` : "");
+      await refuse(parsed.line, { reason, kind: kindOf(outcome) });
       outcomes.refused++;
     }
     onProgress(parsed.line);
@@ -186,11 +208,15 @@ function isUnpublishing(
 }
 
 /** Parses a record; `undefined` if it has no values. */
-function parse(line: ImportLine, input: ImportInput): ParsedLine | undefined {
+function parse(
+  line: ImportLine,
+  input: ImportInput,
+  options: Pick<ImportOptions, "derivesTokens">,
+): ParsedLine | undefined {
   try {
     const raw = input.parse(line.bytes);
     if (raw === undefined) return undefined;
-    const record = readRecord(raw);
+    const record = readRecord(raw, options);
     const token = record.token ?? derivedTokenOf(record);
     return { line, record, token, entry: token && entryFor(record, token, Date.now()) };
   } catch (error) {

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { RefusedError } from "../../errors/refused_error.ts";
 import { parseInstant } from "../../http/timestamp.ts";
-import { quoted } from "../../input/printable.ts";
+import { distinct } from "../../input/printable.ts";
 import { parseLanguageTag } from "../language_tag.ts";
 import { isPublicUrl, parseLocation } from "../location.ts";
 import { kindOf, parseMediaType } from "../media_type.ts";
@@ -27,13 +27,19 @@ export function refusalOfMember(
 
 /** Describes a value, by its beginning if it is long. */
 export function shown(value: unknown): string {
-  if (typeof value === "string") {
-    const line = value.replace(/\r?\n$/, "");
-    return quoted(line.length > 64 ? `${line.slice(0, 64)}…` : line);
-  }
+  if (typeof value === "string") return `"${distinct(beginningOf(value))}"`;
   return typeof value === "object" && value !== null
     ? Array.isArray(value) ? "an array" : "an object"
     : String(value);
+}
+
+/** Describes a line, without its line break. */
+export function shownLine(text: string): string {
+  return shown(text.replace(/\r*\n$/, ""));
+}
+
+function beginningOf(text: string): string {
+  return text.length > 64 ? `${text.slice(0, 64)}…` : text;
 }
 
 /**
@@ -131,10 +137,37 @@ export type ImportRecord =
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** A record before validation. */
-export type RawRecord = Readonly<Record<string, unknown>>;
+/** The members of a record before validation. */
+type Members = Readonly<Record<string, unknown>>;
 
-export function readRecord(raw: RawRecord): ImportRecord {
+/** A record before validation. */
+export interface RawRecord {
+  readonly members: Members;
+  /** How values that are missing are written, by member. */
+  readonly missing: Readonly<Record<string, string>>;
+}
+
+/**
+ * Validates a record.
+ *
+ * @param derivesTokens Whether an empty token is derived, as one that is not there.
+ * @throws {RefusedError} If it is invalid.
+ */
+export function readRecord(
+  { members, missing }: RawRecord,
+  { derivesTokens = false } = {},
+): ImportRecord {
+  const { token, ...others } = members;
+  if (token !== "" && token !== null) return validate(members, missing);
+  if (derivesTokens) return validate(others, missing);
+  const expected = "expected a version 4 UUID";
+  const reason = sourceOf(members) === "tombstone"
+    ? expected
+    : `${expected}; with --derive-tokens, it is derived from the content or the URL`;
+  throw refusalOfMember("token", missing["token"] ?? token, { reason });
+}
+
+function validate(raw: Members, missing: RawRecord["missing"]): ImportRecord {
   const source = sourceOf(raw);
   const { success, data, error } = SCHEMAS[source].safeParse(raw);
   if (!success) {
@@ -142,7 +175,7 @@ export function readRecord(raw: RawRecord): ImportRecord {
     const isWrong = ({ code, path: [name = ""] }: z.core.$ZodIssue) =>
       code === "unrecognized_keys" || Object.hasOwn(raw, name);
     const issue = error.issues.find(isWrong) ?? error.issues[0];
-    throw refusalOfIssue(raw, source, issue as z.core.$ZodIssue);
+    throw refusalOfIssue(raw, { source, missing, issue: issue as z.core.$ZodIssue });
   }
   const record = { source, ...data } as ImportRecord;
   if (source === "tombstone") return record;
@@ -151,9 +184,7 @@ export function readRecord(raw: RawRecord): ImportRecord {
   if (kind !== undefined) return record; // even if the type does not name it
   if (kindOfType !== undefined) return { ...record, kind: kindOfType } as ImportRecord;
   if (source !== "url") return record;
-  throw new RefusedError('"kind" is missing; expected "audio" or "video"', {
-    kind: "kind is missing",
-  });
+  throw refusalOfMissing("kind", 'expected "audio" or "video"', missing);
 }
 
 /**
@@ -161,7 +192,7 @@ export function readRecord(raw: RawRecord): ImportRecord {
  *
  * @throws {RefusedError} If it is not an object, or has a member twice.
  */
-export function parseLine(bytes: Uint8Array): RawRecord {
+export function parseLine(bytes: Uint8Array): Members {
   const text = decodeLine(bytes);
   let value: unknown;
   try {
@@ -169,12 +200,12 @@ export function parseLine(bytes: Uint8Array): RawRecord {
   } catch { // refused like other values
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new RefusedError(`${shown(text)} is not a JSON object`, { kind: "no JSON object" });
+    throw new RefusedError(`${shownLine(text)} is not a JSON object`, { kind: "no JSON object" });
   }
   // A text without names in its values has as many of them as the object has members.
   const isPlain = text.match(/"\s*:/g)?.length === Object.keys(value).length;
   const name = isPlain ? undefined : repeatedNameIn(text);
-  if (name === undefined) return value as RawRecord;
+  if (name === undefined) return value as Members;
   throw new RefusedError(`${shown(name)} occurs twice; expected it once`, {
     kind: "repeated member",
   });
@@ -185,7 +216,7 @@ export function decodeLine(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw new RefusedError(`${shown(new TextDecoder().decode(bytes))} is not UTF-8`, {
+    throw new RefusedError(`${shownLine(new TextDecoder().decode(bytes))} is not UTF-8`, {
       kind: "not UTF-8",
     });
   }
@@ -206,7 +237,7 @@ function repeatedNameIn(json: string): string | undefined {
   }
 }
 
-function sourceOf(raw: RawRecord): ImportRecord["source"] {
+function sourceOf(raw: Members): ImportRecord["source"] {
   if (raw["state"] === "unpublished") return "tombstone";
   if ("path" in raw) return "file";
   if (!("location" in raw)) return "content";
@@ -216,9 +247,12 @@ function sourceOf(raw: RawRecord): ImportRecord["source"] {
 
 /** Returns the refusal of a record for an issue that the schema of its source has found. */
 function refusalOfIssue(
-  raw: RawRecord,
-  source: ImportRecord["source"],
-  issue: z.core.$ZodIssue,
+  raw: Members,
+  { source, missing, issue }: {
+    readonly source: ImportRecord["source"];
+    readonly missing: RawRecord["missing"];
+    readonly issue: z.core.$ZodIssue;
+  },
 ): RefusedError {
   const other = source === "content" ? ", or a path or location instead" : "";
   if (issue.code === "unrecognized_keys") {
@@ -229,7 +263,19 @@ function refusalOfIssue(
   }
   const name = String(issue.path[0]);
   if (Object.hasOwn(raw, name)) return refusalOfMember(name, raw[name], { reason: issue.message });
-  return new RefusedError(`"${name}" is missing; ${issue.message}${other}`, {
-    kind: `${name} is missing`,
-  });
+  return refusalOfMissing(name, issue.message + other, missing);
+}
+
+/** Returns the refusal of a record for a member that is not there, or whose value is missing. */
+function refusalOfMissing(
+  name: string,
+  expected: string,
+  missing: RawRecord["missing"],
+): RefusedError {
+  const reason = `"${name}" is missing; ${expected}`;
+  const [written] = name in missing ? [name] : Object.keys(missing);
+  const kind = `${name} is missing`;
+  if (written === undefined) return new RefusedError(reason, { kind });
+  const fact = `"${written}" is ${shown(missing[written])}, which CSV has for a missing value`;
+  return new RefusedError(`${reason}. ${fact}; JSON lines can have it as a value`, { kind });
 }

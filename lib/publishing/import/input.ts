@@ -1,8 +1,9 @@
 /** Reading what is imported: JSON objects, one per line, or CSV. */
 
 import { RefusedError } from "../../errors/refused_error.ts";
-import { type CsvHeader, joinRecords, readHeader, readRow, separatorIn } from "./csv.ts";
-import { parseLine, type RawRecord, shown } from "./imported_record.ts";
+import { type CsvHeader, readHeader, readRow, separatorIn } from "./csv.ts";
+import { joinRecords } from "./csv_records.ts";
+import { parseLine, type RawRecord, shownLine } from "./imported_record.ts";
 import { type ImportLine, MAX_LINE_BYTES, readLines } from "./lines.ts";
 
 /** The records to import. */
@@ -50,7 +51,7 @@ export async function readInput(
       const left = rest.map((lines) => lines.filter(({ number }) => number > last));
       return {
         header: csv.lines,
-        groups: joinRecords(allOf(left, groups), csv.header),
+        groups: joinRecords(allOf(left, groups), csv.header.separator),
         parse: (bytes) => readRow(bytes, csv.header),
       };
     }
@@ -58,7 +59,11 @@ export async function readInput(
   }
   const [first] = seen;
   if (first !== undefined && !isJson) throw refusalOf(first);
-  return { header: [], groups: allOf(rest, groups), parse: parseLine };
+  return { header: [], groups: allOf(rest, groups), parse: parseJson };
+}
+
+function parseJson(bytes: Uint8Array): RawRecord {
+  return { members: parseLine(bytes), missing: {} };
 }
 
 async function* allOf(first: ImportLine[][], others: AsyncIterable<ImportLine[]>) {
@@ -109,7 +114,7 @@ function isObject(line: ImportLine): boolean {
 function refusalOf(first: ImportLine): RefusedError {
   const text = textOf(first);
   const [start = ""] = text.trim();
-  const fault = `Line ${first.number} is ${shown(text)}; ${FORMATS}`;
+  const fault = `Line ${first.number} is ${shownLine(text)}; ${FORMATS}`;
   if (start === "[") return new RefusedError(`${fault}. For an array: jq --compact-output ".[]"`);
   if (start === "{") return new RefusedError(`${fault}. For longer objects: jq --compact-output .`);
   return new RefusedError(fault);

@@ -43,6 +43,7 @@ async function importAll(
   await importRecords(storage, await readInput(readContent(new Blob(lines).stream(), signal)), {
     outcomes,
     isDryRun,
+    derivesTokens: false,
     signal,
     resolve: (path) => Promise.resolve(path),
     async refuse({ number, bytes }, { reason, kind }) {
@@ -138,7 +139,7 @@ test("an import refuses different facts for the same token, and names them", asy
     ],
     [
       { ...same, name: "b.mp3" },
-      /"name" is "b.mp3"; token .* has "a.mp3" on record, and items never change$/,
+      /"name" is "b.mp3"; token .* has "a.mp3" on record, and items never change; line 1 has this token, too$/,
     ],
     [{ ...same, length: 8 }, /"length" is 8; token .* has 7 on record/],
     [{ ...same, language: "de" }, /"language" is "de"; token .* has none on record/],
@@ -208,6 +209,27 @@ test("an import refuses whatever goes wrong with a line, in order, and imports t
   const { refusals } = await importAll(subject.storage, lines);
   const numbers = refusals.map((text) => parseInt(text));
   assertEquals(numbers, numbers.toSorted((a, b) => a - b));
+});
+
+test("an import names the line that has the same token, and only for that", async () => {
+  await using subject = await openMemory();
+  const [token, known] = [newToken(), newToken()];
+  await importAll(subject.storage, [{ ...LINKED, token: known }]);
+  const { outcomes, refusals } = await importAll(subject.storage, [
+    { ...LINKED, token },
+    { ...LINKED, token, kind: "video" },
+    { ...LINKED, token },
+    { path: "/none", token, kind: "audio" },
+    { ...LINKED, token: known, kind: "video" },
+    { ...LINKED, token: known, kind: "video" },
+  ]);
+  assertEquals(outcomes, [1, 1, 4, 0]);
+  assertEquals(
+    refusals.map((
+      text,
+    ) => [Number.parseInt(text), /; line (\d) has this token, too$/.exec(text)?.[1]]),
+    [[2, "1"], [4, undefined], [5, undefined], [6, "5"]],
+  );
 });
 
 test("a tombstone in an import unpublishes, and is never undone", async () => {

@@ -1,11 +1,15 @@
 import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { RefusedError } from "../../../lib/errors/refused_error.ts";
-import { parseLine, readRecord } from "../../../lib/publishing/import/imported_record.ts";
+import {
+  parseLine,
+  readRecord as readRawRecord,
+} from "../../../lib/publishing/import/imported_record.ts";
 
 const TOKEN = "6f1d8c1e-6f0a-4d3e-9c3b-0a1b2c3d4e5f";
 const SHA_256 = "ab".repeat(32);
 const URL_RECORD = { location: "https://h/a", kind: "audio" };
 const CONTENT = { sha256: SHA_256, length: 7, type: "audio/mpeg" };
+const readRecord = (members: Record<string, unknown>) => readRawRecord({ members, missing: {} });
 const TOMBSTONE = { state: "unpublished", token: TOKEN, kind: "video" };
 
 Deno.test("readRecord() reads every source, and normalizes spellings", () => {
@@ -62,7 +66,7 @@ Deno.test("readRecord() refuses invalid records, naming the field, the value and
     [{ ...URL_RECORD, length: 1.5 }, /^"length" is 1.5; expected a number of bytes, from 1 on$/],
     [{ ...URL_RECORD, length: "7" }, /^"length" is "7"; expected a number of bytes, from 1 on$/],
     [{ ...URL_RECORD, length: 2 ** 53 }, /expected a number of bytes, from 1 on$/],
-    [{ ...URL_RECORD, type: "a\nb" }, /^"type" is "a\\u000ab"; expected 1 to 255/],
+    [{ ...URL_RECORD, type: "a\nb" }, /^"type" is "a\\nb"; expected 1 to 255/],
     [{ ...URL_RECORD, validator: "x".repeat(256) }, /"x{64}…"; expected 1 to 255/],
     [{ ...URL_RECORD, name: "a.mp3" }, /^"name" is unknown here; expe/],
     [{ ...URL_RECORD, sha256: SHA_256 }, /^"sha256" is unknown here/],
@@ -110,6 +114,65 @@ Deno.test("readRecord() refuses invalid records, naming the field, the value and
     assertThrows(() => readRecord(secret), RefusedError).message.includes("secret"),
     false,
   );
+});
+
+Deno.test("readRecord() derives an empty token only if that is asked for", () => {
+  const derived = "; with --derive-tokens, it is derived from the content or the URL";
+  for (const token of ["", null]) {
+    for (const record of [{ path: "a.mp3" }, URL_RECORD, CONTENT]) {
+      const raw = { members: { ...record, token }, missing: {} };
+      const { message } = assertThrows(() => readRawRecord(raw), RefusedError);
+      assertEquals(
+        message,
+        `"token" is ${token ?? "null"}; expected a version 4 UUID${derived}`
+          .replace("is ;", 'is "";'),
+      );
+      const read = readRawRecord(raw, { derivesTokens: true });
+      assertEquals(read, readRecord(record));
+    }
+    const gone = { members: { ...TOMBSTONE, token }, missing: {} };
+    const { message } = assertThrows(() => readRawRecord(gone), RefusedError);
+    assertMatch(
+      message,
+      /; expected a version 4 UUID$/,
+      "a tombstone has nothing to derive it from",
+    );
+    assertThrows(() => readRawRecord(gone, { derivesTokens: true }), RefusedError, "is missing");
+  }
+});
+
+Deno.test("readRecord() says how a value is written that is missing", () => {
+  const hint = ", which CSV has for a missing value; JSON lines can have it as a value";
+  const rows: [members: Record<string, unknown>, missing: Record<string, string>, text: string][] =
+    [
+      [{}, { path: "NA" }, `"path" is "NA"${hint}`],
+      [{ location: "https://h/a" }, { kind: "None" }, `"kind" is "None"${hint}`],
+      [{ location: "https://h/a" }, { name: "nan", kind: "NA" }, `"kind" is "NA"${hint}`],
+      [
+        { path: "a", token: "" },
+        { token: "\\N" },
+        '"token" is "\\N"; expected a version 4 UUID; with',
+      ],
+    ];
+  for (const [members, missing, text] of rows) {
+    const { message } = assertThrows(() => readRawRecord({ members, missing }), RefusedError);
+    assertEquals(message.includes(text), true, message);
+  }
+});
+
+Deno.test("readRecord() shows space and line breaks of a value", () => {
+  const rows: [kind: string, shown: string][] = [
+    ["audio\n", '"audio\\n"'],
+    ["audio\r\n", '"audio\\r\\n"'],
+    ["audio\t", '"audio\\t"'],
+    ["audio ", '"audio "'],
+    ["audio\u00a0", '"audio\\u00a0"'],
+    ["\u200baudio", '"\\u200baudio"'],
+  ];
+  for (const [kind, shown] of rows) {
+    const { message } = assertThrows(() => readRecord({ ...URL_RECORD, kind }), RefusedError);
+    assertEquals(message, `"kind" is ${shown}; expected "audio" or "video"`);
+  }
 });
 
 Deno.test("parseLine() refuses what is not a JSON object, and quotes its beginning", () => {
