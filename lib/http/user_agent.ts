@@ -71,7 +71,7 @@ export interface Product {
 /**
  * Returns the name and release under which to count a client. The name is that of the first product
  * that few other clients name, or else that of the browser. It has at most 64 characters, all
- * printable. The release has at most 16 characters, and begins with a digit. Neither contains an
+ * printable; those that would not be seen are escaped, as in `\u200b`. The release has at most 16 characters, and begins with a digit. Neither contains an
  * address or a token.
  *
  * @param userAgent e.g. `Pocket%20Casts/7.5 CFNetwork/1410` for "Pocket Casts" and "7.5".
@@ -85,12 +85,26 @@ export function productOf(userAgent: string | null): Product {
   const known = products.get(text);
   if (known !== undefined) return known;
   const [found, rest] = firstProductIn(text);
-  const name = found.slice(0, 64).replace(/[\p{C}\p{Z}]+/gu, " ").trim();
-  const isNamed = /\p{L}/u.test(name) && !IDENTIFYING.test(name);
+  const cut = found.slice(0, 64);
+  const seen = onOneLine(cut.replace(UNSEEN, ""));
+  const isNamed = /\p{L}/u.test(seen) && !IDENTIFYING.test(seen);
+  const name = onOneLine(cut.replace(UNSEEN, escaped).slice(0, 64));
   const product = isNamed ? { name, release: releaseIn(rest) } : { name: OTHER };
   if (products.size >= MAX_PRODUCTS) products.clear();
   products.set(text, product);
   return product;
+}
+
+function onOneLine(text: string): string {
+  return text.replace(/[\p{C}\p{Z}]+/gu, " ").trim();
+}
+
+/** Characters that take no room or are blank: two names that differ by them look the same. */
+const UNSEEN = /(?!\p{Bidi_Control})[\p{Default_Ignorable_Code_Point}\u2800]/gu;
+
+function escaped(char: string): string {
+  const code = char.codePointAt(0)?.toString(16).padStart(4, "0") ?? "";
+  return code.length > 4 ? `\\u{${code}}` : `\\u${code}`;
 }
 
 /** The products of recent User-Agents. Parsing one costs as much as the rest of counting. */

@@ -12,17 +12,32 @@ import { readOr } from "../lifecycle/any_value.ts";
 const UNPRINTABLE =
   /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Cs}\u206a-\u206f\ufeff\ufff9-\ufffb\u{e0001}]/gu;
 
-/** Characters that take no room or look like a space, by which two names may differ unseen. */
-const UNSEEN = /(?! )[\p{Zs}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+/**
+ * Characters that take no room or are blank, by which two names may differ unseen. Not those by
+ * which emoji and many scripts join letters, or choose how they look.
+ */
+const UNSEEN =
+  /(?![\u200c\u200d\u180b-\u180f\ufe00-\ufe0f\u{e0020}-\u{e01ef}])[\p{Default_Ignorable_Code_Point}\u2800]/gu;
+
+/** All that is not seen, or looks like a space. */
+const UNCLEAR = /(?! )[\p{Default_Ignorable_Code_Point}\p{Zs}\u2800]/gu;
 
 /** Returns whether a text can be printed as it is. */
 export function isPrintable(text: string): boolean {
   return text.search(UNPRINTABLE) < 0;
 }
 
-/** Returns the text on one line, with unprintable characters escaped as in JSON: `\n`, `\u202e`. */
+/**
+ * Returns the text on one line, with unprintable and unseen characters escaped as in JSON: `\n`,
+ * `\u202e`, `\u200b`.
+ */
 export function printable(text: string): string {
-  return text.replaceAll(UNPRINTABLE, escaped);
+  return withUnseen(text.replaceAll(UNPRINTABLE, escaped));
+}
+
+/** Returns the text with unseen characters escaped, as names of clients and routes may have. */
+export function withUnseen(text: string): string {
+  return text.replaceAll(UNSEEN, escaped);
 }
 
 /** Escapes unprintable characters, but keeps line breaks. */
@@ -34,9 +49,9 @@ export function quoted(text: string): string {
   return `"${printable(text)}"`;
 }
 
-/** Returns a text of which each character can be seen, such as a name to tell from others. */
-export function distinct(text: string): string {
-  return printable(text).replaceAll(UNSEEN, escaped);
+/** Quotes a value so that each character can be told from others. */
+export function quotedClearly(text: string): string {
+  return `"${printable(text).replaceAll(UNCLEAR, escaped)}"`;
 }
 
 /** Returns an invalid URL or other setting without anything that may be a user or password. */

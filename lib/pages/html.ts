@@ -1,10 +1,11 @@
 /** Text as HTML: escaped, as code, or as a date. */
 
+import { withUnseen } from "../input/printable.ts";
 import { dateText } from "./plain_text.ts";
 
-/** Escapes a text for HTML, within the quotes of an attribute, too. */
+/** Escapes a text for HTML, within the quotes of an attribute, too; shows unseen characters. */
 export function escape(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
+  return withUnseen(text).replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 }
 
 export function code(text: string): string {

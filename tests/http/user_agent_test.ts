@@ -16,6 +16,27 @@ Deno.test("productOf() returns the name of the product in a User-Agent", () => {
   }
 });
 
+Deno.test("productOf() escapes what would not be seen", () => {
+  const rows: [sent: string, name: string][] = [
+    ["My\u200bPod", "My\\u200bPod"],
+    ["MyPod\u3164", "MyPod\\u3164"],
+    ["My\u00adPod", "My\\u00adPod"],
+    ["MyPod\u2800", "MyPod\\u2800"],
+    ["MyPod\ufeff\ufe0f", "MyPod\\ufeff\\ufe0f"],
+    ["MyPod\u{e0041}", "MyPod\\u{e0041}"],
+    ["\u3164\u115f", "(other)"],
+    ["user-491\u200b511", "(other)"], // which would identify
+    ["播客", "播客"],
+  ];
+  for (const [sent, name] of rows) {
+    const bytes = new TextEncoder().encode(sent);
+    const field = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
+    for (const text of [encodeURIComponent(sent), field]) {
+      assertEquals(productOf(`${text}/1.0`).name, name);
+    }
+  }
+});
+
 Deno.test("productOf() returns the version that follows the name, without what identifies", () => {
   const rows: [userAgent: string, name: string, release: string | undefined][] = [
     ["Overcast/3.0.1 (+http://overcast.fm/; iOS podcast app)", "Overcast", "3.0.1"],

@@ -4,7 +4,9 @@ import {
   printable,
   printableLines,
   quoted,
+  quotedClearly,
   withoutUnprintable,
+  withUnseen,
 } from "../../lib/input/printable.ts";
 
 Deno.test("printable() escapes terminal controls, and keeps the characters of every script", () => {
@@ -28,6 +30,25 @@ Deno.test("printable() escapes terminal controls, and keeps the characters of ev
   }
   assertEquals(printableLines("a\x1b\nb\u202e"), "a\\u001b\nb\\u202e");
   assertEquals(withoutUnprintable("a\u202egpj\n.mp3"), "a_gpj_.mp3");
+});
+
+Deno.test("printable() escapes what is not seen, and keeps what joins letters", () => {
+  const rows: [text: string, shown: string, clearly?: string][] = [
+    ["a\u200bb", "a\\u200bb"],
+    ["a\u3164", "a\\u3164"],
+    ["a\u00adb", "a\\u00adb"],
+    ["\u2060\u034f\u115f\u2800\uffa0", "\\u2060\\u034f\\u115f\\u2800\\uffa0"],
+    ["\u{e0fff}", "\\udb43\\udfff"],
+    ["👩\u200d🚀 ❤\ufe0f", "👩\u200d🚀 ❤\ufe0f", "👩\\u200d🚀 ❤\\ufe0f"],
+    ["می\u200cشود", "می\u200cشود", "می\\u200cشود"],
+    ["a b\u00a0c\u3000", "a b\u00a0c\u3000", "a b\\u00a0c\\u3000"],
+  ];
+  for (const [text, shown, clearly = shown] of rows) {
+    assertEquals(printable(text), shown);
+    assertEquals(withUnseen(text), shown);
+    assertEquals(isPrintable(text), true, "a file may have this name");
+    assertEquals(quotedClearly(text), `"${clearly}"`);
+  }
 });
 
 Deno.test("printable() keeps JSON equivalent", () => {

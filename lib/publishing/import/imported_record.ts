@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { RefusedError } from "../../errors/refused_error.ts";
 import { parseInstant } from "../../http/timestamp.ts";
-import { distinct } from "../../input/printable.ts";
+import { quotedClearly } from "../../input/printable.ts";
 import { parseLanguageTag } from "../language_tag.ts";
 import { isPublicUrl, parseLocation } from "../location.ts";
 import { kindOf, parseMediaType } from "../media_type.ts";
@@ -27,7 +27,7 @@ export function refusalOfMember(
 
 /** Describes a value, by its beginning if it is long. */
 export function shown(value: unknown): string {
-  if (typeof value === "string") return `"${distinct(beginningOf(value))}"`;
+  if (typeof value === "string") return quotedClearly(beginningOf(value));
   return typeof value === "object" && value !== null
     ? Array.isArray(value) ? "an array" : "an object"
     : String(value);
