@@ -6,7 +6,7 @@ import { argument } from "../input/arguments.ts";
 import type { Config } from "../server/config.ts";
 import type { Handler, Server } from "../server/handler.ts";
 import type { Route } from "../server/route.ts";
-import { requireOwner } from "../storage/content/folder/owner.ts";
+import { requireOwner } from "../storage/owner.ts";
 import { openStorage } from "../storage/engines/open_storage.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { parseToken } from "../storage/token.ts";
@@ -27,13 +27,13 @@ export interface Context extends Program {
 }
 
 /**
- * Refuses to change a folder with content as root if it is another user's. The commands that may
+ * Refuses to change a folder with content as root if it is or may become another user's. The commands that may
  * change it call this before they open storage, because that can create a catalogue.
  *
- * @throws {OwnerError} If it is another user's.
+ * @throws {StorageError} If it is.
  */
 export async function requireContentOwner({ content }: Config): Promise<void> {
-  if (content.kind === "folder") await requireOwner(content.path);
+  if (content.kind === "folder") await requireOwner(content.path, "CONTENT");
 }
 
 /** Opens storage that must already exist. */

@@ -9,13 +9,13 @@ import { EXIT_STATUS, ExitError, exitStatusAfter } from "../errors/exit_status.t
 import { RefusedError } from "../errors/refused_error.ts";
 import { StorageError } from "../errors/storage_error.ts";
 import { messageOf } from "../input/printable.ts";
-import { shellWord } from "../input/shell_word.ts";
 import { ConfigError, readConfig } from "../server/config.ts";
 import { readVariables } from "../server/environment.ts";
 import { deprecatedPaths } from "../server/route.ts";
 import { exitStatusOf } from "../server/stop_signal.ts";
 import { VERSION } from "../server/version.ts";
-import { OwnerError } from "../storage/content/folder/owner.ts";
+import { OwnerError } from "../storage/owner.ts";
+import { lineAsOwner } from "./as_owner.ts";
 import type { Program } from "./context.ts";
 import { exportCommand } from "./export.ts";
 import { importCommand } from "./import.ts";
@@ -78,11 +78,7 @@ export async function runMedia(args: readonly string[], program: Program): Promi
       return exitStatusOf(error.signal);
     }
     if (error instanceof OwnerError) {
-      const user = shellWord(`#${error.uid}`);
-      const words = args.map(shellWord).join(" ");
-      printError(
-        `media: ${error.message}:\n  sudo -u ${user} --preserve-env deno task media ${words}`,
-      );
+      printError(`media: ${error.message}:\n  ${await lineAsOwner(error, args)}`);
       return EXIT_STATUS.refused;
     }
     if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;

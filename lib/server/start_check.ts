@@ -4,7 +4,7 @@ import { IN_MEMORY } from "../database/place.ts";
 import { NotCreatedError } from "../errors/not_created_error.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import type { Policy } from "../lifecycle/policy.ts";
-import { requireOwner } from "../storage/content/folder/owner.ts";
+import { requireOwner } from "../storage/owner.ts";
 import { openStorage } from "../storage/engines/open_storage.ts";
 import { type Config, readConfig } from "./config.ts";
 import { readVariables, unknownText } from "./environment.ts";
@@ -72,7 +72,7 @@ async function checkStorage(config: Config, attempt: Attempt): Promise<{ isCreat
   if (content.kind === "bucket" || content.kind === "folder" && hasAccess) {
     await attempt(async () => {
       const { isCreating } = await media.checkPreparation();
-      if (isCreating && content.kind === "folder") await requireOwner(content.path);
+      if (isCreating && content.kind === "folder") await requireOwner(content.path, "CONTENT");
     });
   }
   await close();

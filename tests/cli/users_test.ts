@@ -1,6 +1,7 @@
 /** Several users who publish into one folder: real ones, with the permissions of the media task. */
 
 import { assertEquals, assertMatch } from "@std/assert";
+import { newToken } from "../../lib/storage/token.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing, shared } from "../support/permissions.ts";
 import { type CommandResult, inFolder } from "../support/media_cli.ts";
@@ -51,32 +52,116 @@ async function publish({ folder, media, script }: Place, user: User) {
   return { token, content: path(sha256.slice(0, 2)), mark: path("unsettled") };
 }
 
-test("root is told to change another user's folder as that user, and changes nothing", async (place) => {
-  const { folder, media } = place;
-  const refused = async (...args: string[]) => {
-    const before = await filesIn(folder);
-    const { code, stdout, stderr } = await media("root", ...args);
-    const line = `  sudo -u '#65534' --preserve-env deno task media ${args.join(" ")}`;
-    assertEquals([code, stdout, stderr.split("\n").slice(1)], [1, "", [line, ""]]);
+/** What root may not do in the storage of another user, where a list of URLs and an item are. */
+const REFUSED = [
+  ["publish", "a.mp3"],
+  ["publish", "http://127.0.0.1:1/a.mp3"],
+  ["import", "urls"],
+  ["import", "--dry-run", "urls"],
+  ["list"],
+  ["verify"],
+  ["usage"],
+  ["unpublish", newToken()],
+];
+
+const URLS = `{"location":"https://h/a.mp3","kind":"audio","token":"${newToken()}"}\n`;
+
+/** Describes all that is below a folder, and whose it is. */
+async function factsIn(folder: string): Promise<unknown[]> {
+  return await Promise.all((await filesIn(folder)).map(async (path) => {
+    const { uid, ino, mode, size, isSymlink } = await Deno.lstat(path);
+    return [path, uid, ino, mode, isSymlink ? 0 : size];
+  }));
+}
+
+test("root keeps out of another user's storage, and the line that it prints works as it is", async (place) => {
+  const { folder, script } = place;
+  await script("nobody", "mkdir own; cp a.mp3 own");
+  const own = { ...place, folder: `${folder}/own` };
+  await Deno.writeTextFile(`${folder}/own/urls`, URLS);
+  const refused = async (args: string[]) => {
+    const before = await factsIn(folder);
+    const { code, stdout, stderr } = await installation().media("root", own.folder, args);
+    assertEquals([code, stdout], [1, ""], args.join(" "));
     assertMatch(
       stderr,
-      /^media: files: "\/.*\/files" \(CONTENT\) belongs to .* 65534, so root must not/,
+      /^media: files: "\/.*\/own" \((?:CONTENT|DATABASE_URL)\) belongs to .* 65534, so root must not/,
     );
-    assertEquals(await filesIn(folder), before);
+    assertEquals(await factsIn(folder), before);
+    return stderr.split("\n")[1] ?? "";
   };
-  await refused("publish", "a.mp3"); // and creates no catalogue
-  const { token } = await publish(place, "nobody");
-  await Deno.writeTextFile(`${folder}/list`, '{"path":"b.mp4"}\n');
-  await refused("import", "list");
-  await refused("publish", "b.mp4");
-  await refused("unpublish", token);
-  const url = await media("root", "publish", "http://127.0.0.1:1/a.mp3"); // changes no folder
-  assertMatch(url.stderr, /^media: "http:\/\/127\.0\.0\.1:1\/a\.mp3" cannot be reached/);
-  for (const args of [["list"], ["verify"], ["import", "--dry-run", "list"]]) {
-    const { code, stderr } = await media("root", ...args);
+  for (const args of REFUSED) await refused(args); // where there is no catalogue yet
+  const pasted = async (args: string[]) => {
+    const line = await refused(args);
+    const { code, stdout, stderr } = await installation().paste(own.folder, line);
     assertEquals(code, 0, stderr);
+    return stdout;
+  };
+  await pasted(["publish", "a.mp3"]);
+  assertMatch(await pasted(["import", "urls"]), /^Added: 1; /m);
+  assertEquals((await pasted(["list"])).match(/\bpublished\b/g)?.length, 2);
+  for (const args of REFUSED) await refused(args);
+  const { uid } = await Deno.stat(`${own.folder}/catalogue.sqlite-ledger`);
+  assertEquals(uid, 65534);
+  const found = await installation().media("nobody", own.folder, ["verify", "--no-urls"]);
+  assertEquals(found.code, 0, found.stderr);
+});
+
+for (
+  const name of [
+    "catalogue.sqlite",
+    "catalogue.sqlite-wal",
+    "catalogue.sqlite-ledger",
+    "files",
+    ".",
+  ]
+) {
+  for (const target of ["empty", "absent"]) {
+    test(`root follows no link ${name} to what is ${target}, which another user has made`, async (place) => {
+      const { folder, script } = place;
+      await script("nobody", "mkdir own; cp a.mp3 own");
+      const storage = name === "." ? `${folder}/link` : `${folder}/own`;
+      await script("root", "mkdir outside; mkdir outside/folder; : > outside/empty");
+      const aim = name === "files" ? "outside/folder" : `outside/${target}`;
+      await script(
+        "nobody",
+        name === "." ? "ln -s outside link" : `ln -s ${folder}/${aim} own/${name}`,
+      );
+      await Deno.writeTextFile(`${folder}/own/urls`, URLS);
+      await Deno.copyFile(`${folder}/own/urls`, `${folder}/outside/urls`);
+      const before = await factsIn(folder);
+      for (const args of [["import", "urls"], ["publish", "a.mp3"], ["list"]]) {
+        const { code } = await installation().media("root", storage, args);
+        assertEquals(code, 1, args.join(" "));
+        assertEquals(await factsIn(folder), before, args.join(" "));
+      }
+    });
   }
-  assertEquals((await media("nobody", "unpublish", token)).code, 0);
+}
+
+test("root uses what is its own, and where nobody else may write on the way", async ({ folder, script }) => {
+  await script(
+    "root",
+    "mkdir -m 755 real-own; mkdir -m 1777 sticky; mkdir -m 777 open; ln -s real-own own",
+  );
+  for (const [place, isFit] of [["own", true], ["sticky", true], ["open", false]] as const) {
+    await Deno.chmod(folder, 0o755);
+    await Deno.writeTextFile(`${folder}/${place}/urls`, URLS);
+    const args = ["import", "urls", "--rejects", `${folder}/rejects-${place}`];
+    const { code, stderr } = await installation().media("root", `${folder}/${place}`, args);
+    assertEquals(code, isFit ? 0 : 1, stderr);
+    if (!isFit) {
+      assertMatch(stderr, / leads through ".*\/open", in which others than root may write; /);
+    }
+  }
+  // Reports go where they are told.
+  await script("root", "install -d -o nobody theirs");
+  const html = await installation().media("root", `${folder}/own`, [
+    "usage",
+    "--html",
+    `${folder}/theirs/r.html`,
+  ]);
+  assertEquals(html.code, 0, html.stderr);
 });
 
 /** What a neighbour may do in a folder in which both may write, to reach what is the publisher's. */

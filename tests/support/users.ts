@@ -34,6 +34,11 @@ export class Installation implements AsyncDisposable {
     return this.#run(user, place, [`${this.folder}/deno`, ...words]);
   }
 
+  /** Runs a line that root was told to run, as root pastes it. */
+  paste(place: string, line: string): Promise<CommandResult> {
+    return this.#run("root", place, ["sh", "-c", line]);
+  }
+
   /** Runs a shell script. */
   async script(user: User, place: string, script: string): Promise<void> {
     const { code, stderr } = await this.#run(user, place, ["bash", "-e", "-c", script]);

@@ -6,6 +6,7 @@ import { SqliteDatabase } from "../../database/sqlite/database.ts";
 import { DENO_RUNTIME } from "../../database/sqlite/deno_runtime.ts";
 import { Catalogue, ITEM_COLUMNS } from "../catalogue/catalogue.ts";
 import { CATALOGUE } from "../catalogue/schema.ts";
+import { requireOwner } from "../owner.ts";
 import { Ledger } from "../../usage/record/ledger.ts";
 import { LEDGER_OPTIONS } from "../../usage/record/open_ledger.ts";
 import type { Engine } from "./engine.ts";
@@ -15,9 +16,10 @@ const VERSION = "SELECT version FROM media_head_catalogue";
 
 /** Opens a database, and the ledger beside it. */
 export async function openEngine(
-  { path, ledgerPath }: SqlitePlace,
+  { path, ledgerPath, files }: SqlitePlace,
   { onCreate, ...options }: OpenOptions = {},
 ): Promise<Engine> {
+  for (const file of files) await requireOwner(file, "DATABASE_URL"); // reading creates some
   const database = await SqliteDatabase.open(path, {
     ...options,
     onCreate: (name) => onCreate?.(`the ${name} ${JSON.stringify(path)} (DATABASE_URL)`),

@@ -30,10 +30,10 @@ import {
   type Source,
 } from "../content_store.ts";
 import type { ContentReference } from "../../item.ts";
+import { requireOwner } from "../../owner.ts";
 import type { OnFault } from "../../storage.ts";
 import { readAtOnce, streamPart } from "./file_part.ts";
 import { createOwn, ifPresent, makeOwnFolder, openOwn, statOwn } from "./own_entries.ts";
-import { requireOwner } from "./owner.ts";
 
 const IS_DIGEST = /^[0-9a-f]{64}$/;
 const IS_STAGED = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -64,7 +64,7 @@ export class FolderContent implements PlainStore {
 
   create(id: string): Promise<void> {
     return this.#attempt("write to", async () => {
-      await requireOwner(this.#folder);
+      await requireOwner(this.#folder, "CONTENT");
       await Deno.mkdir(this.#folder, { recursive: true });
       (await createOwn(this.#lock, await this.#modeOfFiles()))?.close();
       await this.#withLock(async (file) => {
@@ -289,7 +289,7 @@ export class FolderContent implements PlainStore {
 
   #exclusively<T>(action: () => Promise<T>): Promise<T> {
     return this.#attempt("write to", async () => {
-      await requireOwner(this.#folder);
+      await requireOwner(this.#folder, "CONTENT");
       return await this.#withLock(action);
     });
   }
