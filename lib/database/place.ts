@@ -7,6 +7,7 @@ import { WrongUsageError } from "../errors/refused_error.ts";
 import { withoutPassword } from "../input/printable.ts";
 import {
   faultIn,
+  foreignFormIn,
   parsePostgresUrl,
   placeIn,
   schemaIn,
@@ -49,7 +50,7 @@ export interface PostgresPlace extends Place {
 /** The result for a URL that is no place. */
 interface Invalid {
   readonly kind: "invalid";
-  /** What is wrong with the URL of a server; `undefined` if it is no URL of a database at all. */
+  /** What is wrong with the URL, or which program reads it; `undefined` if neither is known. */
   readonly fault: string | undefined;
 }
 
@@ -73,7 +74,7 @@ export function parseDatabaseUrl(url: string): DatabasePlace | Invalid {
   const path = SQLITE_URL.exec(url)?.[1];
   if (path !== undefined) return sqliteAt(path);
   const isPostgres = POSTGRES_URL.test(url);
-  const fault = isPostgres ? faultIn(url) : undefined;
+  const fault = foreignFormIn(url) ?? (isPostgres ? faultIn(url) : undefined);
   if (!isPostgres || fault !== undefined || parsePostgresUrl(url) === null) {
     return { kind: "invalid", fault };
   }

@@ -45,6 +45,34 @@ export function placeIn(text: string): string {
 }
 
 /**
+ * Returns what a URL is that other programs read, and this one does not; `undefined` if it is none.
+ * The message has no value that may be secret.
+ */
+export function foreignFormIn(text: string): string | undefined {
+  const java = /^(?:jdbc|r2dbc):/i.exec(text)?.[0];
+  if (java !== undefined) {
+    return `the URL is one of a Java driver, by its ${quoted(java)}; ` +
+      'expected "postgres://USER:PASSWORD@HOST/DATABASE"';
+  }
+  const [driver, scheme] = /^(postgres(?:ql)?)\+[\w.]+:\/\//i.exec(text) ?? [];
+  if (driver !== undefined) {
+    return `the URL names a driver of SQLAlchemy, by its ${quoted(driver)}; ` +
+      `expected "${scheme}://"`;
+  }
+  const [, authority] = /^postgres(?:ql)?:\/\/(?:[^/?]*@)?([^/?]*)/i.exec(text) ?? [];
+  if (authority === undefined) return undefined;
+  const parameters = new URLSearchParams(/\?(.*)/s.exec(text)?.[1]);
+  if (authority.includes(",") || parameters.get("host")?.includes(",")) {
+    return "the URL names several hosts, and only one can be used; expected the primary, or a name " +
+      "or proxy that leads to it";
+  }
+  if (parameters.get("sslrootcert") === "system") {
+    return '"sslrootcert=system" is read by libpq only; leave it out: certificates are checked ' +
+      "against the usual authorities anyway";
+  }
+}
+
+/**
  * Returns why a URL would not do what it says; `undefined` if nothing is wrong. The message has no
  * value that may be secret.
  */

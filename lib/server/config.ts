@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { parseDatabaseUrl, sqliteAt } from "../database/place.ts";
-import { parsePostgresUrl } from "../database/postgres_url.ts";
+import { foreignFormIn, parsePostgresUrl } from "../database/postgres_url.ts";
 import { WrongUsageError } from "../errors/refused_error.ts";
 import { CONTACT } from "../input/contact.ts";
 import type { ContentPlace } from "../storage/content/content_place.ts";
@@ -118,7 +118,11 @@ function isTracingOn(telemetry = "", tracing = ""): boolean {
 function readStorage(reader: Reader, timeoutMs: number) {
   const { faults, get, read } = reader;
   const isOnDeploy = get("DENO_DEPLOY") !== undefined; // files do not outlive an instance there
-  const url = isOnDeploy
+  const foreign = foreignFormIn(get("DATABASE_URL") ?? "");
+  if (foreign !== undefined) faults.push(`DATABASE_URL: ${foreign}`);
+  const url = foreign !== undefined
+    ? undefined
+    : isOnDeploy
     ? read("DATABASE_URL", DEPLOYED_DATABASE, POSTGRES_URL)
     : read("DATABASE_URL", DATABASE, POSTGRES_URL.or(SQLITE_URL).optional());
   const database = url === undefined ? DEFAULT_DATABASE : parseDatabaseUrl(url);

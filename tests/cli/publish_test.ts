@@ -326,6 +326,27 @@ test("media publish stops on a signal, even twice, reports what it has published
   }));
 
 needing("processes", LINUX, program("sh"))(
+  "media says that the disk is full where SQLite calls it an I/O error",
+  () =>
+    inFolder(async (folder) => {
+      await makeCatalogue(folder);
+      // SQLite cannot make the index of its log, which has 32 kB. `ulimit` counts 512 bytes.
+      const { code, stderr } = await new Deno.Command("sh", {
+        args: [
+          ...["-c", `trap "" XFSZ; ulimit -f 40; exec "$0" "$@"`, Deno.execPath()],
+          ...["run", "--no-prompt", "--allow-all", fromRoot("main.ts"), "media", "list"],
+        ],
+        ...operatorEnvironment(folder),
+      }).output();
+      assertEquals(code, 1);
+      assertMatch(
+        new TextDecoder().decode(stderr),
+        /^media: sqlite: .* \(DATABASE_URL\) cannot be opened \(The disk is full\)\n$/,
+      );
+    }),
+);
+
+needing("processes", LINUX, program("sh"))(
   "media publish ends at once when storage fails or the pipe is closed, and reports what was done",
   () =>
     inFolder(async (folder) => {

@@ -54,6 +54,37 @@ Deno.test("requireDatabaseUrl() says what is wrong with a URL, without its passw
     ["mysql://u:secret@h/d", `${expected}"mysql://…@h/d"`],
     ["sqlite:postgres://u:secret@h/d", `${expected}"…@h/d"`],
     ["postgres://u:secret", `${expected}"postgres://u:…"`],
+    ...["jdbc:postgresql://h/d?user=u&password=secret", "JDBC:postgresql://h/d"].map((url) =>
+      [
+        url,
+        `X: the URL is one of a Java driver, by its "${url.slice(0, 5)}"; ` +
+        'expected "postgres://USER:PASSWORD@HOST/DATABASE"',
+      ] as [string, string]
+    ),
+    ...["postgresql+psycopg2", "postgres+asyncpg"].map((scheme) =>
+      [
+        `${scheme}://u:secret@h/d`,
+        `X: the URL names a driver of SQLAlchemy, by its "${scheme}://"; ` +
+        `expected "${scheme.replace(/\+.*/, "")}://"`,
+      ] as [string, string]
+    ),
+    ...[
+      "postgres://u:secret@a,b/d",
+      "postgres://a:5432,b:5433/d",
+      "postgresql://u:x,y@a:1,b:2,c:3/d?target_session_attrs=read-write",
+      "postgres:///d?host=a,b",
+    ].map((url) =>
+      [
+        url,
+        "X: the URL names several hosts, and only one can be used; expected the primary, or a name " +
+        "or proxy that leads to it",
+      ] as [string, string]
+    ),
+    [
+      "postgres://h/d?sslmode=verify-full&sslrootcert=system",
+      'X: "sslrootcert=system" is read by libpq only; leave it out: certificates are checked against ' +
+      "the usual authorities anyway",
+    ],
     ["postgres://u:p#x@h/d", 'X: the URL has an unescaped "#"; write it as "%23"'],
     [
       "postgres://h/d?sslmod=require",

@@ -145,7 +145,16 @@ export class PostgresDatabase implements Database {
       if (isCreated) created = name;
     }
     const [made] = await this.query({ text: `SELECT schema FROM ${tableOf(schema)}` });
-    const version = made?.["schema"] as number;
+    if (made === undefined) {
+      const reason = "another program's table may have its name, or row-level security hides it";
+      throw new StorageError(
+        "postgres",
+        `${this.name} has a table ${
+          tableOf(schema)
+        } without the row of the ${schema.name}: ${reason}`,
+      );
+    }
+    const version = made["schema"] as number;
     if (version === schema.version) return created;
     const remedy = version > schema.version ? "run a later one" : schema.upgrade;
     throw new StorageError(

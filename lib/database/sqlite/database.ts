@@ -29,6 +29,12 @@ import { isMissing, type SqliteRuntime } from "./runtime.ts";
 /** Milliseconds to wait for a lock on opening, e.g. while another process creates the tables. */
 const OPEN_TIMEOUT_MS = 30_000;
 
+/**
+ * SQLite's result code if the index of the log cannot grow, because the disk or a quota is full. Its
+ * message is "disk I/O error".
+ */
+const NO_ROOM_FOR_INDEX = 4_874;
+
 const GONE = "The file was removed or replaced since it was opened: put the right one in place, " +
   "and start again";
 
@@ -199,7 +205,9 @@ export class SqliteDatabase implements Database {
     }
   }
 
-  #faultOf(what: string, cause: unknown): StorageError {
+  #faultOf(what: string, reason: unknown): StorageError {
+    const isFull = Object(reason).errcode === NO_ROOM_FOR_INDEX;
+    const cause = isFull ? new Error("The disk is full", { cause: reason }) : reason;
     const { name } = this.#options.schema;
     const place = `${JSON.stringify(this.#path)} (${settingOf(this.#options)})`;
     const fault = `the ${name} ${place} cannot be ${what}`;
@@ -214,8 +222,9 @@ function connect(
 ): DatabaseSync {
   const database = new runtime.DatabaseSync(path, { timeout: 0 });
   try {
-    database.exec(`PRAGMA synchronous = ${synchronous}`);
-    database.exec("PRAGMA cache_size = -16384"); // in kB; the default slows imports down
+    // Not by exec(), whose errors have no code in Deno 2.9.6.
+    database.prepare(`PRAGMA synchronous = ${synchronous}`).all();
+    database.prepare("PRAGMA cache_size = -16384").all(); // in kB; the default slows imports down
     createTables(database, schema, options);
     return database;
   } catch (error) {

@@ -120,6 +120,23 @@ test("a later release's schema is refused", async () => {
   await assertRejects(open, StorageError, message);
 });
 
+test("a table whose row is gone or hidden is refused by that", async () => {
+  const message = "media_head_catalogue without the row of the catalogue: another program's table";
+  for (
+    const change of [
+      "DELETE FROM media_head_catalogue",
+      "ALTER TABLE media_head_catalogue ENABLE ROW LEVEL SECURITY; " +
+      "ALTER TABLE media_head_catalogue FORCE ROW LEVEL SECURITY",
+    ]
+  ) {
+    const database = await server().createDatabase();
+    const open = () => openEngine(server().urlOf(database));
+    await (await open()).close();
+    await server().query(change, database);
+    await assertRejects(open, StorageError, message);
+  }
+});
+
 test("tables of an earlier release are refused by name, and nothing is created", async () => {
   const rows: [schema: Schema, columns: string, advice: string][] = [
     [CATALOGUE, "version bigint, content text", "export it with the earlier release"],
