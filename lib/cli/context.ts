@@ -27,8 +27,9 @@ export interface Context extends Program {
 }
 
 /**
- * Refuses to change a folder with content as root if it is or may become another user's. The commands that may
- * change it call this before they open storage, because that can create a catalogue.
+ * Refuses to change a folder with content as root if it is another user's, or others may replace it.
+ * The commands that may change it call this before they open storage, because that can create a
+ * catalogue.
  *
  * @throws {StorageError} If it is.
  */

@@ -146,13 +146,11 @@ export class PostgresDatabase implements Database {
     }
     const [made] = await this.query({ text: `SELECT schema FROM ${tableOf(schema)}` });
     if (made === undefined) {
+      const table = `${this.name} has a table ${
+        tableOf(schema)
+      } without the row of the ${schema.name}`;
       const reason = "another program's table may have its name, or row-level security hides it";
-      throw new StorageError(
-        "postgres",
-        `${this.name} has a table ${
-          tableOf(schema)
-        } without the row of the ${schema.name}: ${reason}`,
-      );
+      throw new StorageError("postgres", `${table}: ${reason}`);
     }
     const version = made["schema"] as number;
     if (version === schema.version) return created;

@@ -42,13 +42,15 @@ export async function* joinRecords(
     const records: ImportLine[] = [];
     let at = 0;
     for (let first; (first = waiting[at]) !== undefined;) {
-      next = Math.max(next, at + 1);
-      if (first.asFirst === "open") { while (waiting[next]?.asNext === "open") next++; }
-      const last = waiting[next];
-      const isTooLong = (last?.offset ?? size) - first.offset > MAX_LINE_BYTES;
-      const isOpen = first.asFirst === "open" && !isTooLong;
-      if (isOpen && last === undefined && !isEnd) break;
-      const end = isOpen && last?.asNext === "closed" ? next + 1 : at + 1;
+      let end = at + 1;
+      if (first.asFirst === "open") {
+        next = Math.max(next, end);
+        while (waiting[next]?.asNext === "open") next++;
+        const last = waiting[next];
+        const isTooLong = (last?.offset ?? size) - first.offset > MAX_LINE_BYTES;
+        if (last === undefined && !isTooLong && !isEnd) break;
+        if (last?.asNext === "closed" && !isTooLong) end = next + 1;
+      }
       records.push(joined(waiting.slice(at, end), first));
       at = end;
     }
