@@ -42,9 +42,15 @@ const OUTCOME_RETRY_MS = 250;
 
 /**
  * Begins a transaction. PostgreSQL aborts it, and releases its locks, after five idle seconds,
- * because connections can break silently.
+ * because connections can break silently. A statement whose rows a policy of row-level security
+ * would filter fails, because a filtered result would look like an absence. Both settings end with
+ * the transaction: behind a pooler, another application gets the connection next.
  */
-const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000";
+const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000; " +
+  "SET LOCAL row_security = off";
+
+/** Runs a statement. */
+type Run = (text: string, values?: Statement["values"]) => Promise<Row[]>;
 
 /**
  * The advisory lock for creating the tables. The number is arbitrary, and other programs are
@@ -199,7 +205,13 @@ export class PostgresDatabase implements Database {
   }
 
   async query({ text, values = [] }: Statement): Promise<readonly Row[]> {
-    return await this.#reportWait(this.#query(text, values, STATEMENT_TIMEOUT_MS));
+    const reading = this.#onConnection("read", async (run) => {
+      await run(BEGIN);
+      const rows = await run(text, values);
+      await run("COMMIT");
+      return rows;
+    });
+    return await this.#reportWait(reading);
   }
 
   async queryAfterChanges(statement: Statement, table: string): Promise<readonly Row[]> {
@@ -209,9 +221,13 @@ export class PostgresDatabase implements Database {
     return rows;
   }
 
-  /** Runs a statement that requests wait for, with a timeout of {@linkcode LOOKUP_TIMEOUT_MS}. */
+  /**
+   * Runs a statement that requests wait for, with a timeout of {@linkcode LOOKUP_TIMEOUT_MS}. It
+   * takes one round trip, without a transaction. So a statement that reads tables has to ask for
+   * `row_security_active()` itself.
+   */
   async read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    const reading = this.#query(text, values, READ_TIMEOUT_MS);
+    const reading = this.#read(text, values);
     if (await fulfilledWithin(LOOKUP_TIMEOUT_MS, reading)) return await reading;
     throw new StorageError("postgres", `no answer within ${LOOKUP_TIMEOUT_MS / 1_000} s`);
   }
@@ -241,9 +257,9 @@ export class PostgresDatabase implements Database {
     return waitFor(this.name, operation, { ...this.#options, signal: undefined });
   }
 
-  async #query(text: string, values: readonly unknown[], limit: number): Promise<readonly Row[]> {
+  async #read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
     try {
-      const query = { text, values: [...values], query_timeout: limit };
+      const query = { text, values: [...values], query_timeout: READ_TIMEOUT_MS };
       return (await this.#pool.query(query)).rows;
     } catch (cause) {
       throw this.#faultOf("read", cause);
@@ -267,32 +283,40 @@ export class PostgresDatabase implements Database {
   }
 
   /** Runs a transaction. Rejects if nothing was committed, or if the outcome remains unknown. */
-  async #transaction<T>(
-    action: (run: (text: string, values?: Statement["values"]) => Promise<Row[]>) => Promise<T>,
-  ): Promise<T> {
+  async #transaction<T>(action: (run: Run) => Promise<T>): Promise<T> {
+    let result: T | undefined;
+    let id: string | null = null;
+    try {
+      await this.#onConnection("written", async (run) => {
+        await run(BEGIN);
+        result = await action(run);
+        const [row] = await run("SELECT pg_current_xact_id_if_assigned()::text AS id");
+        id = row?.["id"] as string | null;
+        await run("COMMIT");
+      });
+    } catch (fault) {
+      if (id === null || !await this.#isCommitted(id)) throw fault;
+    }
+    return result as T;
+  }
+
+  /** Runs statements on one connection. After a fault, the connection is discarded. */
+  async #onConnection<T>(what: "read" | "written", action: (run: Run) => Promise<T>): Promise<T> {
     const client = await this.#connect();
     const ignore = () => {}; // the statement in flight also rejects
     client.on("error", ignore);
-    const run = async (text: string, values: Statement["values"] = []) => {
-      const query = { text, values: [...values], query_timeout: STATEMENT_TIMEOUT_MS };
-      return (await client.query(query)).rows;
-    };
-    let result: T | undefined;
-    let id: string | null = null;
     let fault: StorageError | undefined;
     try {
-      await run(BEGIN);
-      result = await action(run);
-      const [row] = await run("SELECT pg_current_xact_id_if_assigned()::text AS id");
-      id = row?.["id"] as string | null;
-      await run("COMMIT");
+      return await action(async (text, values = []) => {
+        const query = { text, values: [...values], query_timeout: STATEMENT_TIMEOUT_MS };
+        return (await client.query(query)).rows;
+      });
     } catch (cause) {
-      fault = this.#faultOf("written", cause);
+      throw fault = this.#faultOf(what, cause);
+    } finally {
+      client.off("error", ignore);
+      client.release(fault);
     }
-    client.off("error", ignore);
-    client.release(fault); // after a fault, the connection is discarded
-    if (fault !== undefined && (id === null || !await this.#isCommitted(id))) throw fault;
-    return result as T;
   }
 
   /** Returns whether a transaction of unknown outcome was committed. */

@@ -10,9 +10,14 @@ import { StorageError } from "../../errors/storage_error.ts";
 import type { Token } from "../token.ts";
 import { ITEM_COLUMNS, type Lookups } from "./catalogue.ts";
 
-/** Selects the state of the catalogue with each requested item; a single row if none is found. */
-const FIND = `SELECT catalogue.version, current_setting('transaction_read_only') AS read_only,
-     ${ITEM_COLUMNS}
+/**
+ * Selects the state of the catalogue with each requested item; a single row if none is found, and
+ * none if a policy of row-level security hides the catalogue.
+ */
+const FIND = `SELECT catalogue.version, (SELECT CASE
+       WHEN row_security_active('media_head_item') THEN 'filtered'
+       WHEN current_setting('transaction_read_only') = 'on' THEN 'read-only'
+       ELSE 'whole' END) AS access, ${ITEM_COLUMNS}
    FROM media_head_catalogue AS catalogue LEFT JOIN media_head_item ON token = ANY($1::uuid[])`;
 
 /**
@@ -75,8 +80,14 @@ export class BatchedLookups implements Lookups {
   async #lookUp(tokens: Token[]): Promise<Snapshot> {
     const found = await this.#database.read(FIND, [tokens]);
     const [state] = found;
+    // A policy on the table may hide items, which would look as if they had never been published.
+    if (state === undefined || state["access"] === "filtered") {
+      const fault = "the database (DATABASE_URL) has a policy of row-level security on the " +
+        "catalogue: exempt the user from it (BYPASSRLS), or disable it on these tables";
+      throw new StorageError("postgres", fault);
+    }
     // A standby may lag by any amount.
-    if (state?.["read_only"] !== "off") {
+    if (state["access"] === "read-only") {
       throw new StorageError("postgres", "the database (DATABASE_URL) is read-only, or a standby");
     }
     const rows = new Map(found.map((row) => [String(row["token"]), row]));
