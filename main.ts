@@ -412,7 +412,7 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
     : [];
   const recorder = await createRecorder(config, { ledger, clock, log });
   const phases = new PhaseLog({ policies: config.policies, clock, log });
-  const storage = new CachedStorage(media, media.catalogue);
+  const storage = new CachedStorage(media, media.catalogue, clock);
   const faults = new FaultLog(log);
   const handle = createHandler({ routes, storage, config, clock, faults, recorder });
   // Reuses responses marked with `isReusable` for the same method, URL, Host and conditions, but not

@@ -3,6 +3,7 @@
 import { StorageError } from "../errors/storage_error.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import type { Body } from "../http/outcome.ts";
+import { SingleReadError } from "./errors.ts";
 import { Generations, type Versioned } from "./generations.ts";
 import type { LookupResult, PublishedItem } from "./item.ts";
 import { ObjectChecks } from "./object_checks.ts";
@@ -17,9 +18,9 @@ const MAX_LOOKUPS = 10_000;
 
 /**
  * Caches each lookup for its generation, and shares it while it is in flight. Failed lookups are
- * not cached. If a GET cannot open content in which the lookup found no fault, the fault is cached
- * in place of the lookup, because later HEADs must report it as well. Checks of objects in a bucket
- * are cached apart from lookups, and for longer.
+ * not cached. If a GET cannot open content in which the lookup found no fault, lookups report the
+ * fault for a time, because later HEADs must report it as well. Checks of objects in a bucket are
+ * cached apart from lookups, and for longer.
  */
 export class CachedStorage implements ItemStorage {
   readonly generations: Generations;
@@ -30,11 +31,14 @@ export class CachedStorage implements ItemStorage {
   /** The generation of all these lookups. */
   #generation = 0;
 
-  /** @param source Has a version that changes with what is published. */
-  constructor(storage: ItemStorage, source: Versioned) {
+  /**
+   * @param source Has a version that changes with what is published.
+   * @param clock Returns the time in milliseconds since the epoch.
+   */
+  constructor(storage: ItemStorage, source: Versioned, clock: () => number) {
     this.#storage = storage;
     this.generations = new Generations(source);
-    this.#checks = new ObjectChecks(this.generations);
+    this.#checks = new ObjectChecks(this.generations, clock);
   }
 
   async find(token: Token, now: number): Promise<LookupResult> {
@@ -52,19 +56,19 @@ export class CachedStorage implements ItemStorage {
 
   async open(item: PublishedItem, range?: ByteRange, onFault?: OnFault): Promise<Body> {
     const onLateFault = (fault: unknown) => {
-      this.#checks.discard(item);
+      const last = range?.last ?? item.length - 1;
+      this.#checks.noteCutOff(item, { range: { first: last, last } });
+      this.generations.end();
       onFault?.(fault);
     };
     try {
-      return await this.#storage.open(item, range, onFault && onLateFault);
+      const body = await this.#storage.open(item, range, onFault && onLateFault);
+      this.#checks.noteAnswer();
+      return body;
     } catch (error) {
-      this.#checks.discard(item);
-      this.generations.endPeriod(); // lookups of other items with this content are wrong, too
-      if (error instanceof StorageError) {
-        const fault = Promise.reject(error);
-        fault.catch(() => {}); // reported where it is found
-        this.#cache(item.token, fault);
-      }
+      if (error instanceof SingleReadError) throw error;
+      if (error instanceof StorageError) this.#checks.noteFailure(item, error, { range });
+      this.generations.end(); // lookups of other items with this content are wrong, too
       throw error;
     }
   }

@@ -12,6 +12,11 @@ export class ReplacedError extends StorageError {
   override readonly name = "ReplacedError";
 }
 
+/** Thrown when a read failed, although the content is not at fault. */
+export class SingleReadError extends StorageError {
+  override readonly name = "SingleReadError";
+}
+
 /** Thrown when an item was unpublished after its lookup. */
 export class UnpublishedError extends Error {
   override readonly name = "UnpublishedError";

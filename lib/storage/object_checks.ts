@@ -1,11 +1,12 @@
 /**
  * Checks of the objects in a bucket. A store bills every question, so each answer is reused, across
  * lookups and whatever is published meanwhile. No object is needed that only tells whether the
- * store answers: in each period, the first check to be answered tells that.
+ * store answers: in each period, whatever is answered first tells that.
  */
 
 import QuickLRU from "quick-lru";
-import type { StorageError } from "../errors/storage_error.ts";
+import { StorageError } from "../errors/storage_error.ts";
+import type { FailedRead } from "./content/content_store.ts";
 import { type Generations, PERIOD_MS } from "./generations.ts";
 import type { ContentReference } from "./item.ts";
 
@@ -15,105 +16,226 @@ import type { ContentReference } from "./item.ts";
  */
 const SOUND_MS = 60_000 - PERIOD_MS;
 
-/** Milliseconds after a question without an answer until the store is asked again. */
-const UNANSWERED_MS = 1_000;
+/** Milliseconds between two turns. */
+const TURN_MS = 100;
 
 /**
- * The maximum number of checks to keep. Each takes about 0.5 kB. `QuickLRU` keeps up to twice as
- * many.
+ * The same once a question has failed. A store that fails at once gets up to four requests for each
+ * question, because the client retries, and then reads the store's identifier.
  */
-const MAX_CHECKS = 10_000;
+const TURN_AFTER_FAILURE_MS = 400;
 
-/** A check in flight, or one that is over. */
-interface Check {
-  /** When the store was asked, in milliseconds since the epoch. */
-  readonly askedAt: number;
-  /** The period in which it was asked. */
-  readonly period: number;
-  /** The fault that was found, if any. Rejects if the store does not answer. */
-  readonly answer: Promise<StorageError | undefined>;
-  /** What came of it; undefined while it is in flight. */
-  outcome?: "sound" | "fault" | "no answer";
+/** Milliseconds to wait for an answer once a question has failed, while nothing is answered. */
+const PATIENCE_MS = 1_000;
+
+/**
+ * The maximum number of objects to remember. Each takes about 0.5 kB. `QuickLRU` keeps up to twice
+ * as many.
+ */
+const MAX_OBJECTS = 10_000;
+
+/** The fault that was found, if any. */
+type Answer = StorageError | undefined;
+
+/**
+ * Asks the store about an object. Rejects if the store does not answer.
+ *
+ * @param read The read that failed, to be tried again; left out if none did.
+ */
+type Ask = (read: FailedRead | undefined) => Promise<Answer>;
+
+/** What is known of an object. Instants are in milliseconds since the epoch. */
+type Known =
+  | { readonly state: "asked"; readonly answer: Promise<Answer> }
+  | { readonly state: "sound"; readonly askedAt: number }
+  | {
+    readonly state: "at fault";
+    readonly fault: StorageError;
+    readonly foundAt: number;
+    readonly read: FailedRead | undefined;
+  }
+  | { readonly state: "suspect"; readonly read: FailedRead };
+
+/** An object that waits until the store answers. */
+interface Waiting {
+  readonly ask: () => void;
+  /** Whether its turn has come. */
+  isAsked: boolean;
+  /** In milliseconds from any origin. */
+  readonly since: number;
+  readonly ended: Promise<Answer>;
+  /** Ends the wait, with a failure if the store is taken not to answer. */
+  readonly end: (failure?: StorageError) => void;
 }
-
-/** Asks the store about an object. Rejects if it does not answer. */
-type Ask = () => Promise<StorageError | undefined>;
 
 export class ObjectChecks {
   readonly #generations: Generations;
-  /** By object. Checks that were not answered are left out. */
-  readonly #checks = new QuickLRU<string, Check>({ maxSize: MAX_CHECKS });
-  /** The latest period in which a check was asked that was answered. */
+  readonly #clock: () => number;
+  readonly #known = new QuickLRU<string, Known>({ maxSize: MAX_OBJECTS });
+  /** The latest reading of the clock. */
+  #latest = -Infinity;
+  /** How often the store has answered. */
+  #answers = 0;
+  /** The latest period in which it has. */
   #answeredIn = -1;
-  /** The check for which all others wait, until it is answered. */
-  #question: Check | undefined;
+  /** Why the latest question failed, unless the store has answered since. */
+  #failure: StorageError | undefined;
+  /** By object, in the order of their turns. */
+  readonly #waiting = new Map<string, Waiting>();
+  /** When the latest turn was, in milliseconds from any origin. */
+  #turnAt = -Infinity;
+  #nextTurn: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(generations: Generations) {
+  /** @param clock Returns the time in milliseconds since the epoch. */
+  constructor(generations: Generations, clock: () => number) {
     this.#generations = generations;
+    this.#clock = clock;
   }
 
   /**
    * Returns the fault of an object: what the store says now, or what it said of a sound object
-   * within the last minute, or of one at fault within this period. Until the store has answered in
-   * this period, all callers wait for the same check.
+   * within the last minute, or what was found wrong within the last five seconds. To get no answer
+   * is a fault of this object alone if the store answers about others.
    *
-   * @param now Milliseconds since the epoch.
-   * @throws {StorageError} When the store does not answer.
+   * Until the store has answered in this period, nothing else that is known counts. Callers then
+   * take turns to ask, each about its own object: one that hangs says nothing about the others.
    */
-  async faultOf(
-    content: ContentReference,
-    now: number,
-    ask: Ask,
-  ): Promise<StorageError | undefined> {
+  async faultOf(content: ContentReference, ask: Ask): Promise<StorageError | undefined> {
     const key = keyOf(content);
-    if (this.#answeredIn !== this.#generations.period) await this.#requireAnswer(key, now, ask);
-    const known = this.#checks.get(key);
-    const check = known && this.#isReusable(known, now) ? known : this.#ask(key, now, ask);
-    return await check.answer;
+    const state = this.#knownOf(key)?.state;
+    if (!this.#hasAnswered && (state === undefined || state === "sound")) {
+      const failure = await this.#awaitAnswer(key, ask);
+      if (failure !== undefined) return failure;
+    }
+    const known = this.#knownOf(key) ?? this.#ask(key, ask);
+    if (known.state === "asked") return await known.answer;
+    return known.state === "at fault" ? known.fault : undefined;
   }
 
-  /** Forgets the check of an object, because reading the object failed. */
-  discard(content: ContentReference): void {
-    this.#checks.delete(keyOf(content));
+  /** Returns what was found wrong with an object within the last five seconds, without asking. */
+  faultFound(content: ContentReference): StorageError | undefined {
+    const known = this.#knownOf(keyOf(content));
+    return known?.state === "at fault" ? known.fault : undefined;
   }
 
-  #isReusable({ outcome, askedAt, period }: Check, now: number): boolean {
-    if (outcome === "fault") return period === this.#generations.period;
-    return outcome === undefined || isWithin(SOUND_MS, askedAt, now);
+  /** Takes note that the store has answered. */
+  noteAnswer(): void {
+    this.#answers++;
+    this.#answeredIn = this.#generations.period;
+    this.#failure = undefined;
+    for (const { end } of this.#waiting.values()) end();
+    this.#waiting.clear();
+    clearTimeout(this.#nextTurn);
   }
 
-  /** Waits until the store has answered a check, of whatever object. */
-  async #requireAnswer(key: string, now: number, ask: Ask): Promise<void> {
-    const known = this.#question;
-    const isAskedAgain = known?.outcome !== undefined &&
-      !isWithin(UNANSWERED_MS, known.askedAt, now);
-    if (known === undefined || isAskedAgain) this.#question = this.#ask(key, now, ask);
-    await this.#question?.answer;
+  /** Takes note that a read of an object failed. The next check of it is to try that read again. */
+  noteFailure(content: ContentReference, fault: StorageError, read: FailedRead): void {
+    this.#noteFault(keyOf(content), fault, read);
   }
 
-  #ask(key: string, now: number, ask: Ask): Check {
-    const { period } = this.#generations;
-    const check: Check = { askedAt: now, period, answer: ask() };
-    this.#checks.set(key, check);
-    check.answer.then((fault) => {
-      check.outcome = fault === undefined ? "sound" : "fault";
-      this.#answeredIn = Math.max(this.#answeredIn, period);
-      this.#question = undefined;
-    }, () => {
-      check.outcome = "no answer";
-      if (this.#checks.get(key) === check) this.#checks.delete(key);
-      this.#generations.endPeriod(); // nothing known is relied on until the store answers
+  /** Takes note that content was cut off. Before it is found sound again, its end is to be read. */
+  noteCutOff(content: ContentReference, read: FailedRead): void {
+    this.#known.set(keyOf(content), { state: "suspect", read });
+  }
+
+  get #hasAnswered(): boolean {
+    return this.#answeredIn === this.#generations.period;
+  }
+
+  /** Returns what is known of an object; `undefined` if it has to be asked about. */
+  #knownOf(key: string): Exclude<Known, { state: "suspect" }> | undefined {
+    const now = this.#now();
+    const known = this.#known.get(key);
+    if (known === undefined || known.state === "suspect") return undefined;
+    if (known.state === "asked") return known;
+    const isValid = known.state === "sound"
+      ? now - known.askedAt < SOUND_MS
+      : now - known.foundAt < PERIOD_MS;
+    return isValid ? known : undefined;
+  }
+
+  /** Returns the time. If the clock was set back, forgets what was known at a time to come. */
+  #now(): number {
+    const now = this.#clock();
+    if (now < this.#latest) this.#known.clear();
+    return this.#latest = now;
+  }
+
+  #noteFault(key: string, fault: StorageError, read: FailedRead | undefined): void {
+    this.#known.set(key, { state: "at fault", fault, foundAt: this.#now(), read });
+  }
+
+  #ask(key: string, ask: Ask): Known {
+    const before = this.#known.get(key);
+    const read = before !== undefined && "read" in before ? before.read : undefined;
+    const askedAt = this.#now();
+    const answersBefore = this.#answers;
+    const answer = ask(read).then((fault) => {
+      this.noteAnswer();
+      return fault;
+    }, (error) => {
+      if (!(error instanceof StorageError)) {
+        this.#endWait(key); // for the caller to meet this answer
+        throw error;
+      }
+      if (this.#answers === answersBefore) this.#noteSilence(key, error);
+      return error;
     });
-    return check;
+    const asked: Known = { state: "asked", answer };
+    this.#known.set(key, asked);
+    answer.then((fault) => {
+      if (this.#known.get(key) !== asked) return; // meanwhile, a read has found more
+      if (fault === undefined) this.#known.set(key, { state: "sound", askedAt });
+      else this.#noteFault(key, fault, read);
+    }, () => this.#known.delete(key));
+    return asked;
+  }
+
+  /** Takes note that the store answered nothing while a question was in flight. */
+  #noteSilence(key: string, failure: StorageError): void {
+    this.#failure = failure;
+    if (this.#hasAnswered) this.#generations.endPeriod(); // nothing known is relied on
+    this.#endWait(key, failure);
+    this.#takeTurns();
+  }
+
+  #endWait(key: string, failure?: StorageError): void {
+    this.#waiting.get(key)?.end(failure);
+    this.#waiting.delete(key);
+  }
+
+  /** Waits until the store answers. Returns why it is taken not to. */
+  #awaitAnswer(key: string, ask: Ask): Promise<Answer> {
+    const known = this.#waiting.get(key);
+    if (known !== undefined) return known.ended;
+    const { promise: ended, resolve } = Promise.withResolvers<Answer>();
+    const since = performance.now();
+    const asking = () => void this.#ask(key, ask);
+    this.#waiting.set(key, { ask: asking, isAsked: false, since, ended, end: resolve });
+    this.#takeTurns();
+    return ended;
+  }
+
+  /** Asks about the next object when it is time, and ends the wait of those that waited too long. */
+  #takeTurns(): void {
+    clearTimeout(this.#nextTurn);
+    const now = performance.now();
+    const pause = this.#failure === undefined ? TURN_MS : TURN_AFTER_FAILURE_MS;
+    for (const [key, { since }] of this.#waiting) {
+      if (this.#failure === undefined || now - since < PATIENCE_MS) break;
+      this.#endWait(key, this.#failure);
+    }
+    const next = this.#waiting.values().find(({ isAsked }) => !isAsked);
+    if (next !== undefined && now - this.#turnAt >= pause) {
+      this.#turnAt = now;
+      next.isAsked = true;
+      next.ask();
+    }
+    if (this.#waiting.size > 0) this.#nextTurn = setTimeout(() => this.#takeTurns(), TURN_MS);
   }
 }
 
 /** Identifies an object, and what it was when it was published. */
 function keyOf({ digest, length, location, validator }: ContentReference): string {
   return `${digest} ${length} ${validator} ${location}`;
-}
-
-/** Returns whether an instant is less than so long ago; it is not if the clock was set back since. */
-function isWithin(milliseconds: number, instant: number, now: number): boolean {
-  return now >= instant && now - instant < milliseconds;
 }

@@ -217,9 +217,8 @@ test("media publish goes on after objects that cannot be read, and ends if the s
       /^published {2}\S+ {2}audio {2}s3:\/\/media\/c\.mp3\nPublished 1, .*, refused 2\n$/,
     );
     assertEquals(some.stderr.split("\n"), [
-      'refused    bucket: "s3://media/a.mp3" cannot be read: ' +
-      "the store answers 403 (InvalidObjectState)",
-      'refused    bucket: "s3://media/b.mp3" cannot be read: the store answers 400',
+      'refused    "s3://media/a.mp3" cannot be read: the store answers 403 (InvalidObjectState)',
+      'refused    bucket: "s3://media/b.mp3" cannot be read: the store answers 400 (Broken)',
       "",
     ]);
     isDown = true;

@@ -23,7 +23,7 @@ Deno.test("a prepared response equals an unprepared one, for the whole table", a
   const rows = requestTable(await publishTableItems(subject));
   const common = { config: CONFIG, clock: () => NOW, log() {} };
   const slow = plainHandler({ ...common, storage: subject.storage });
-  const cached = new CachedStorage(subject.storage, subject.storage.catalogue);
+  const cached = new CachedStorage(subject.storage, subject.storage.catalogue, common.clock);
   const fast = servedHandler({ ...common, storage: cached });
   for (const { what, target, fields, status } of rows) {
     // All but faults, checks of storage, documents, and requests that are too long.
@@ -58,7 +58,7 @@ Deno.test("a prepared response equals an unprepared one, for the whole table", a
 function handlerOn(storage: ItemStorage & Versioned, config = CONFIG) {
   const clock = { now: NOW };
   const now = () => clock.now;
-  const cached = new CachedStorage(storage, storage);
+  const cached = new CachedStorage(storage, storage, now);
   const handle = servedHandler({ storage: cached, config, clock: now, log() {} });
   const status = async (method: string, path: string) =>
     (await handle(new Request(`http://test${path}`, { method }))).status;

@@ -24,7 +24,7 @@ for (const seed of [1, 2, 3]) {
     await using subject = await openMemory();
     const { storage } = subject;
     const clock = { now: Date.parse("2027-01-01") };
-    const cached = new CachedStorage(storage, storage.catalogue);
+    const cached = new CachedStorage(storage, storage.catalogue, () => clock.now);
     const handle = servedHandler({
       storage: cached,
       config: CONFIG,

@@ -13,7 +13,7 @@ import {
 Deno.test("the handler answers the whole table, HEAD like GET", async (t) => {
   await using subject = await openMemory();
   const now = () => Date.parse("2026-11-21T12:00:00Z");
-  const storage = new CachedStorage(subject.storage, subject.storage.catalogue);
+  const storage = new CachedStorage(subject.storage, subject.storage.catalogue, now);
   const handle = plainHandler({ storage, config: CONFIG, clock: now, log() {} });
   const send: Send = async (method, target, fields) => {
     const url = URL.canParse(target) ? target : `http://test${target}`;

@@ -79,7 +79,7 @@ Deno.test("every phase answers correctly, on every route, with every outcome", a
     // only the phase ends what was prepared.
     let instant = "";
     const now = () => at(instant);
-    const storage = new CachedStorage(subject.storage, subject.storage.catalogue);
+    const storage = new CachedStorage(subject.storage, subject.storage.catalogue, now);
     const config = { cacheMaxAge: 300, ...underPolicy(policy) };
     const handle = servedHandler({ storage, config, clock: now, log() {} });
     for (const [next, phase, until] of INSTANTS) {
@@ -146,7 +146,7 @@ Deno.test("a route with its own policy answers as if all had it, and the others 
   });
   let now = 0;
   const handlerOf = (policy: Policy, own: RoutePolicies = {}) => {
-    const storage = new CachedStorage(subject.storage, subject.storage.catalogue);
+    const storage = new CachedStorage(subject.storage, subject.storage.catalogue, () => now);
     const config = { cacheMaxAge: 300, ...underPolicy(policy, own) };
     return servedHandler({ storage, config, clock: () => now, log() {} });
   };
@@ -185,7 +185,7 @@ Deno.test("the notice's freshness depends on the policies that routes have, not 
   const policies = { "/audio/:token": own, "/video/:token": own };
   let now = at("2027-06-30T11:59:00Z"); // a minute before the common sunset
   const handle = servedHandler({
-    storage: new CachedStorage(subject.storage, subject.storage.catalogue),
+    storage: new CachedStorage(subject.storage, subject.storage.catalogue, () => now),
     config: { cacheMaxAge: 300, policy, policies },
     clock: () => now,
     log() {},

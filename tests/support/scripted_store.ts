@@ -27,7 +27,7 @@ export class ScriptedStore implements AsyncDisposable {
   /** Answers the next requests. */
   script: Script = () => refusal(500, "InternalError");
   /** Whether connections stay open after the answer, until the client closes them. */
-  isPatient = false;
+  isPatient: boolean | ((head: string) => boolean) = false;
   /** Every request head received. */
   readonly heads: string[] = [];
   readonly #listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
@@ -89,7 +89,10 @@ export class ScriptedStore implements AsyncDisposable {
         await Promise.race([this.script(head), this.#end.promise]),
       );
       for (let done = 0; done < bytes.length;) done += await connection.write(bytes.subarray(done));
-      if (this.isPatient) { while (await connection.read(buffer) !== null); }
+      const { isPatient } = this;
+      if (typeof isPatient === "function" ? isPatient(head) : isPatient) {
+        while (await connection.read(buffer) !== null);
+      }
     } catch (error) {
       ignoreEnd(error);
     } finally {

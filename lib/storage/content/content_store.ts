@@ -44,6 +44,12 @@ export type Comparison =
     readonly kind?: string;
   };
 
+/** A read of content that failed. */
+export interface FailedRead {
+  /** The range that was to be read; all of it if left out. */
+  readonly range?: ByteRange | undefined;
+}
+
 /** A file that a change has left behind. */
 export interface Leftover {
   readonly path: string;
@@ -67,8 +73,13 @@ interface Store {
   /** Checks that the store exists and has this identifier. */
   check(id: string): Promise<void>;
 
-  /** Compares content with the stored copy, if that can be opened now, without reading it. */
-  compare(content: ContentReference): Promise<Comparison>;
+  /**
+   * Compares content with the stored copy, if that can be opened now, without reading long content.
+   *
+   * @param read A read to try again, because it failed. A bucket then asks for that instead of the
+   *   first byte.
+   */
+  compare(content: ContentReference, read?: FailedRead): Promise<Comparison>;
 
   /**
    * Opens content, or a range of it. A stream reads only as fast as it is consumed.

@@ -10,7 +10,13 @@ import type { ByteRange } from "../../http/byte_range.ts";
 import type { Body } from "../../http/outcome.ts";
 import { quoted } from "../../input/printable.ts";
 import type { Catalogue, CatalogueRecord } from "../catalogue/catalogue.ts";
-import type { ContentStore, ExistingContent, Leftover, Source } from "../content/content_store.ts";
+import type {
+  ContentStore,
+  ExistingContent,
+  FailedRead,
+  Leftover,
+  Source,
+} from "../content/content_store.ts";
 import { MissingError, ReplacedError, UnpublishedError } from "../errors.ts";
 import type { ContentReference, LookupResult, PublishedItem } from "../item.ts";
 import type { ObjectChecks } from "../object_checks.ts";
@@ -35,18 +41,22 @@ export class MediaStorage implements ItemStorage {
   /** Both are closed by the caller. */
   constructor(readonly catalogue: Catalogue, readonly content: ContentStore) {}
 
-  async find(token: Token, now = Date.now(), checks?: ObjectChecks): Promise<LookupResult> {
+  async find(token: Token, _now?: number, checks?: ObjectChecks): Promise<LookupResult> {
     const result = await this.catalogue.find(token);
     if (result.state !== "published") return result;
     const { item } = result;
-    const ask = () => this.#contentFault(item);
-    const isBilled = this.content.kind === "bucket"; // a look at a file costs microseconds
-    const asking = checks && isBilled ? checks.faultOf(item, now, ask) : ask();
-    const fault = await asking.catch((error: unknown) => error);
+    const fault = await this.#faultOf(item, checks).catch((error: unknown) => error);
     if (fault === undefined) return result;
     const current = await this.catalogue.find(token);
     if (current.state !== "published") return current; // unpublished meanwhile
     throw fault;
+  }
+
+  async #faultOf(item: PublishedItem, checks?: ObjectChecks): Promise<StorageError | undefined> {
+    const ask = (read?: FailedRead) => this.#contentFault(item, read);
+    const isBilled = this.content.kind === "bucket"; // a look at a file costs microseconds
+    if (checks !== undefined && isBilled) return await checks.faultOf(item, ask);
+    return checks?.faultFound(item) ?? await ask();
   }
 
   async open(item: PublishedItem, range?: ByteRange, onFault?: OnFault): Promise<Body> {
@@ -214,8 +224,11 @@ export class MediaStorage implements ItemStorage {
   }
 
   /** Returns a fault if content is not as it was published. */
-  async #contentFault(item: PublishedItem): Promise<StorageError | undefined> {
-    const comparison = await this.content.compare(item);
+  async #contentFault(
+    item: PublishedItem,
+    read?: FailedRead,
+  ): Promise<StorageError | undefined> {
+    const comparison = await this.content.compare(item, read);
     if (comparison.state === "same") return undefined;
     const { reason, kind } = comparison;
     if (comparison.state === "missing") return new MissingError("content", reason, { kind });

@@ -54,7 +54,7 @@ needing("network")(
     await using store = new ScriptedStore();
     let isRefused = false;
     store.script = (head) => {
-      isRefused ||= head.startsWith("HEAD");
+      isRefused ||= head.startsWith("GET /media/a.mp4 ");
       return isRefused ? refusal(403, "ExpiredToken") : refusal(404, "NoSuchKey");
     };
     const content = new BucketContent(store.settings);

@@ -5,6 +5,7 @@ import { AwsV4Signer } from "aws4fetch";
 import { type Patience, waitFor } from "../../../async/abort.ts";
 import { Semaphore } from "../../../async/semaphore.ts";
 import { StorageError } from "../../../errors/storage_error.ts";
+import { SingleReadError } from "../../errors.ts";
 import type { BucketSettings } from "../content_place.ts";
 import { urlOf } from "./address.ts";
 
@@ -73,7 +74,20 @@ export class StoreClient {
   }
 
   async download(key: string, fields: Readonly<Record<string, string>>): Promise<Download> {
-    const sent = await this.#send(this.#downloads, "GET", key, { fields });
+    return await this.#download(this.#downloads, key, fields);
+  }
+
+  /** Downloads little or nothing of an object. Other downloads do not delay it. */
+  async peek(key: string, fields: Readonly<Record<string, string>>): Promise<Download> {
+    return await this.#download(this.#requests, key, fields);
+  }
+
+  async #download(
+    semaphore: Semaphore,
+    key: string,
+    fields: Readonly<Record<string, string>>,
+  ): Promise<Download> {
+    const sent = await this.#send(semaphore, "GET", key, { fields });
     const { response, signal, timer, end } = sent;
     const { status, headers } = response;
     const stream = () => {
@@ -134,7 +148,7 @@ export class StoreClient {
     };
     try {
       release = await semaphore.acquire(signal).catch(() => {
-        throw new StorageError("bucket", "all connections to the store are in use");
+        throw new SingleReadError("bucket", "all connections to the store are in use");
       });
       const fetching = this.#fetch(method, key, options, signal);
       const response = await waitFor("the store (CONTENT)", fetching, { onWait: this.#onWait });

@@ -21,27 +21,31 @@ import {
   type Comparison,
   type Content,
   type ExistingContent,
+  type FailedRead,
   MAX_AT_ONCE_BYTES,
   type ObjectStore,
   type Source,
 } from "../content_store.ts";
-import { ReplacedError } from "../../errors.ts";
+import { ReplacedError, SingleReadError } from "../../errors.ts";
 import { type ContentReference, MAX_LOCATION, MAX_STATED } from "../../item.ts";
 import type { OnFault } from "../../storage.ts";
 import { locationOf, objectKeyIn } from "./address.ts";
-import { type Download, StoreClient, type StoreResponse } from "./client.ts";
+import { type Download, StoreClient } from "./client.ts";
 import { listNames } from "./listing.ts";
 import {
   codeIn,
   conditionOf,
   type ExpectedContent,
   faultIn,
-  mayBeArchived,
+  lengthIn,
   nameOf,
   readFault,
   reasonIn,
 } from "./responses.ts";
 import { contentOf, readAtOnce } from "./stream.ts";
+
+/** What is read of an object to check it. */
+const FIRST_BYTE: FailedRead = { range: { first: 0, last: 0 } };
 
 /** The name of the object with the store's identifier, under the prefix. */
 const ID_OBJECT = "media-head";
@@ -99,14 +103,17 @@ export class BucketContent implements ObjectStore {
       throw refusal("is not an object in the bucket in CONTENT");
     }
     if (this.#isManaged(key)) throw refusal("is content that was copied here");
-    const response = await this.#client.request("HEAD", key);
-    if (response.status === 404) throw refusal("does not exist");
-    if (response.status === 403) throw refusal(`cannot be read${reasonIn(response)}`);
-    if (response.status !== 200) throw readFault(quoted(location), response);
-    const { headers } = response;
-    const length = Number(headers.get("content-length"));
+    const response = await this.#peek({ location }, FIRST_BYTE.range);
+    response.end();
+    const { status, headers } = response;
+    if (status === 404) throw refusal("does not exist");
+    if (status === 403) throw refusal(`cannot be read${reasonIn(response)}`);
+    if (status === 416) throw refusal("is empty"); // it has no first byte
+    if (status !== 200 && status !== 206) throw readFault(quoted(location), response);
+    const length = lengthIn(response);
     const validator = headers.get("etag") ?? "";
     const encoding = headers.get("content-encoding") ?? "";
+    if (length === undefined) throw refusal("cannot be published: the store states no length");
     if (length === 0) throw refusal("is empty");
     if (!/^(aws-chunked|identity)?$/.test(encoding)) {
       throw refusal(`is stored with Content-Encoding: ${encoding}`);
@@ -115,8 +122,6 @@ export class BucketContent implements ObjectStore {
       throw refusal("has no strong ETag, without which a replacement would go unnoticed");
     }
     const object = { location, length, validator };
-    const fault = await this.#archiveFault(response, object);
-    if (fault !== undefined) throw new RefusedError(fault.fault, { kind: fault.kind });
     const open = async (range?: ByteRange) => {
       return contentOf(await this.#download(object, range), { length: lengthOf(object, range) });
     };
@@ -128,19 +133,25 @@ export class BucketContent implements ObjectStore {
     return await commit();
   }
 
-  async compare(content: ContentReference): Promise<Comparison> {
-    const fields = conditionOf(content);
-    const response = await this.#client.request("HEAD", this.#objectKeyOf(content), { fields });
-    if (response.status === 404) {
-      return { state: "missing", reason: `${nameOf(content)} is missing`, kind: "missing" };
+  async compare(content: ContentReference, read = FIRST_BYTE): Promise<Comparison> {
+    const { range } = read;
+    const response = await this.#peek(content, range);
+    try {
+      const { status } = response;
+      if (status === 404) {
+        return { state: "missing", reason: `${nameOf(content)} is missing`, kind: "missing" };
+      }
+      // If the store refuses everything, reading the identifier throws.
+      if (![200, 206, 412, 416].includes(status)) await this.id();
+      const sent = status === 200 ? undefined : range; // a store may ignore a range
+      const fault = faultIn(response, content, sent) ??
+        (sent === range ? await readFaultOf(response, lengthOf(content, range)) : undefined);
+      if (fault === undefined) return { state: "same" };
+      const state = fault instanceof ReplacedError ? "different" : "failed";
+      return { state, reason: fault.fault, kind: fault.kind };
+    } finally {
+      response.end();
     }
-    // If the store refuses everything, reading the identifier throws, and says why, such as expired
-    // credentials. The answer to a HEAD has no content to say it.
-    if (response.status !== 200 && response.status !== 412) await this.id();
-    const fault = faultIn(response, content) ?? await this.#archiveFault(response, content);
-    if (fault === undefined) return { state: "same" };
-    const { fault: reason, kind } = fault;
-    return { state: fault instanceof ReplacedError ? "different" : "failed", reason, kind };
   }
 
   async *list(): AsyncGenerator<string> {
@@ -164,28 +175,32 @@ export class BucketContent implements ObjectStore {
   }
 
   async #download(content: ExpectedContent, range?: ByteRange): Promise<Download> {
-    const response = await this.#client.download(this.#objectKeyOf(content), {
-      ...conditionOf(content),
-      ...(range === undefined ? {} : { Range: `bytes=${range.first}-${range.last}` }),
-    });
-    const fault = faultIn(response, content, range);
+    const key = this.#objectKeyOf(content);
+    const response = await this.#client.download(key, fieldsOf(content, range));
+    const isIgnored = range !== undefined && response.status === 200;
+    const fault = isIgnored
+      ? new SingleReadError("bucket", `the store ignores the range of ${nameOf(content)}`, {
+        kind: "no range",
+      })
+      : faultIn(response, content, range);
     if (fault === undefined) return response;
     response.end();
     throw fault;
   }
 
-  /** Returns the fault of a GET for an object that a HEAD found sound, but possibly archived. */
-  async #archiveFault(
-    found: StoreResponse,
-    content: ExpectedContent,
-  ): Promise<StorageError | undefined> {
-    if (!mayBeArchived(found)) return undefined;
-    const fields = { ...conditionOf(content), Range: "bytes=0-0" };
-    const download = await this.#client.download(this.#objectKeyOf(content), fields);
-    const fault = faultIn(download, content, { first: 0, last: 0 });
-    if (fault === undefined) await readAtOnce(download, 1); // so that the connection can be reused
-    else download.end();
-    return fault;
+  /**
+   * Begins a GET that is as a client's, but is not to be read to the end of long content. If it
+   * gives a range and not the length of the object, begins one without a range.
+   */
+  async #peek(
+    content: Partial<ExpectedContent>,
+    range: ByteRange | undefined,
+  ): Promise<Download> {
+    const key = this.#objectKeyOf(content);
+    const response = await this.#client.peek(key, fieldsOf(content, range));
+    if (response.status !== 206 || lengthIn(response) !== undefined) return response;
+    response.end();
+    return await this.#client.peek(key, fieldsOf(content, undefined));
   }
 
   /** Uploads content, unless it is already stored. */
@@ -239,6 +254,25 @@ export class BucketContent implements ObjectStore {
   get #location(): string {
     return `${JSON.stringify(locationOf(this.#settings.prefix, this.#settings))} (CONTENT)`;
   }
+}
+
+/** Returns the request fields of a GET that fails if the object was replaced. */
+function fieldsOf(
+  content: Pick<ExpectedContent, "validator">,
+  range: ByteRange | undefined,
+): Record<string, string> {
+  const condition = conditionOf(content);
+  if (range === undefined) return condition;
+  return { ...condition, Range: `bytes=${range.first}-${range.last}` };
+}
+
+/** Returns the fault of reading content, if it is short. */
+async function readFaultOf(
+  download: Download,
+  length: number,
+): Promise<StorageError | undefined> {
+  if (length > MAX_AT_ONCE_BYTES) return undefined;
+  return await readAtOnce(download, length).then(() => undefined, (fault: StorageError) => fault);
 }
 
 function lengthOf({ length }: ExpectedContent, range: ByteRange | undefined): number {

@@ -29,6 +29,16 @@ export function conditionOf(
   return validator === undefined ? {} : { "If-Match": validator };
 }
 
+/** Returns the length of an object in bytes, if a response with content of it states it. */
+export function lengthIn(
+  { status, headers }: Pick<StoreResponse, "status" | "headers">,
+): number | undefined {
+  const stated = status === 206
+    ? /^bytes \d+-\d+\/(\d+)$/.exec(headers.get("content-range") ?? "")?.[1]
+    : headers.get("content-length");
+  return stated === null || stated === undefined ? undefined : Number(stated);
+}
+
 /**
  * Returns a fault if a response does not give the content, or the range of it, as it was published.
  * The fault is a {@linkcode ReplacedError} if the content was replaced.
@@ -45,16 +55,14 @@ export function faultIn(
   const replaced = () => new ReplacedError("bucket", `${name} was replaced`, { kind: "replaced" });
   if (status === 412 || status === 416) return replaced();
   if (status !== (range === undefined ? 200 : 206)) return readFault(name, response);
-  const [, first, last, total] =
-    /^bytes (\d+)-(\d+)\/(\d+)$/.exec(headers.get("content-range") ?? "") ?? [];
-  const size = headers.get("content-length");
-  const found = range === undefined ? size : total;
-  if (found === undefined || found === null) {
+  const found = lengthIn(response);
+  // Of a range, the total may be unknown (RFC 9110 §14.4).
+  if (found === undefined && range === undefined) {
     return new StorageError("bucket", `the store does not state the length of ${name}`, {
       kind: "no length",
     });
   }
-  if (found !== String(length)) {
+  if (found !== undefined && found !== length) {
     return new ReplacedError("bucket", `${name} has ${found} bytes instead of ${length}`, {
       kind: "another length",
     });
@@ -63,28 +71,15 @@ export function faultIn(
     return replaced();
   }
   if (range === undefined) return undefined;
+  const [, first, last] =
+    /^bytes (\d+)-(\d+)\/(?:\d+|\*)$/.exec(headers.get("content-range") ?? "") ??
+      [];
   const isRange = first === String(range.first) && last === String(range.last);
+  const size = headers.get("content-length");
   if (isRange && size === String(range.last - range.first + 1)) return undefined;
   return new StorageError("bucket", `the store does not send the requested range of ${name}`, {
     kind: "no range",
   });
-}
-
-/** Storage classes of Amazon S3 whose objects can be read at once, unless a field says otherwise. */
-const READABLE_CLASSES = new Set([
-  ...["STANDARD", "STANDARD_IA", "ONEZONE_IA", "REDUCED_REDUNDANCY"],
-  ...["EXPRESS_ONEZONE", "INTELLIGENT_TIERING"],
-]);
-
-/**
- * Returns whether a response to HEAD leaves open whether the object can be read, because it names
- * an archive, or a storage class of another store. Some archives can be read at once; in the others
- * a HEAD is 200 as well, and only a GET fails.
- */
-export function mayBeArchived({ headers }: Pick<StoreResponse, "headers">): boolean {
-  const storageClass = headers.get("x-amz-storage-class") ?? "STANDARD"; // which Amazon leaves out
-  return !READABLE_CLASSES.has(storageClass) || headers.has("x-amz-archive-status") ||
-    headers.has("x-amz-restore");
 }
 
 export function readFault(name: string, response: StoreResponse): StorageError {
@@ -111,5 +106,5 @@ function remedyIn({ status, headers, text }: ErrorResponse): string {
 
 /** Returns S3's error code, if there is one. */
 export function codeIn({ text }: Pick<StoreResponse, "text">): string | undefined {
-  return /<Code>(\w+)<\/Code>/.exec(text)?.[1];
+  return /<Code>([\w.]+)<\/Code>/.exec(text)?.[1];
 }

@@ -7,12 +7,15 @@ import {
   assertRejects,
   assertStringIncludes,
 } from "@std/assert";
-import { RefusedError } from "../../../../lib/errors/refused_error.ts";
 import { StorageError } from "../../../../lib/errors/storage_error.ts";
 import type { ByteRange } from "../../../../lib/http/byte_range.ts";
 import { BucketContent } from "../../../../lib/storage/content/bucket/content.ts";
-import type { ContentStore } from "../../../../lib/storage/content/content_store.ts";
-import { ReplacedError } from "../../../../lib/storage/errors.ts";
+import type {
+  Comparison,
+  ContentStore,
+  FailedRead,
+} from "../../../../lib/storage/content/content_store.ts";
+import { ReplacedError, SingleReadError } from "../../../../lib/storage/errors.ts";
 import type { ContentReference } from "../../../../lib/storage/item.ts";
 import { streamOf } from "../../../support/body.ts";
 import { needing } from "../../../support/permissions.ts";
@@ -114,25 +117,29 @@ const FAULTS: [
   ["another ETag", whole({ ETag: '"v2"' }), ReplacedError, "replaced", { wanted: IN_PLACE }],
   ["no ETag", response(200, {}, "content"), ReplacedError, "replaced", { wanted: IN_PLACE }],
   ["a range beyond", refusal(416, "InvalidRange"), ReplacedError, "replaced", { range: RANGE }],
-  ["the whole for a range", whole(), StorageError, "answers 200", { range: RANGE }],
+  ["the whole for a range", whole(), SingleReadError, "ignores the range", { range: RANGE }],
   ["a range for the whole", part("bytes 0-6/7"), StorageError, "answers 206"],
   ["another range", part("bytes 1-3/7"), StorageError, "the requested range", { range: RANGE }],
   ["a shorter range", part("bytes 2-4/7", {}, "nt"), StorageError, "the requested range", {
     range: RANGE,
   }],
   ["a range of more", part("bytes 2-4/8"), ReplacedError, "8 bytes instead", { range: RANGE }],
-  ["a range of nothing", part("bytes 2-4/*"), StorageError, "the length", { range: RANGE }],
 ];
 
 for (const [what, answer, type, message, { wanted = COPY, range, requests = 1 } = {}] of FAULTS) {
   test(`open() fails on ${what} before a byte is sent`, () =>
     withStore(() => answer, async (content, store) => {
       const fault = await assertRejects(() => open(content, wanted, range), StorageError);
-      assertEquals(fault.name, type === ReplacedError ? "ReplacedError" : "StorageError");
+      assertEquals(fault.name, type.name);
       assertStringIncludes(fault.message, message);
       assertEquals(store.heads.length, requests);
     }));
 }
+
+test("open() accepts a range of content whose total length the store does not know", () =>
+  withStore(() => part("bytes 2-4/*"), async (content) => {
+    assertEquals(await textOf(open(content, COPY, RANGE)), "nte");
+  }));
 
 test("open() retries when a connection breaks, or the store asks for it", async () => {
   for (const first of ["", refusal(503, "SlowDown"), refusal(500, "InternalError")]) {
@@ -163,10 +170,10 @@ test("open() reports in time that all connections are in use, and takes the next
     const streams = await Promise.all(Array.from({ length: 256 }, () => open(content, long)));
     assertEquals(store.connections, 256);
     const started = performance.now();
-    await assertRejects(() => open(content, long), StorageError, "all connections");
+    await assertRejects(() => open(content, long), SingleReadError, "all connections");
     const waited = performance.now() - started;
     assert(waited > 3_900, `${waited} ms`);
-    store.script = () => response(200, { "Content-Length": "200000" }); // a HEAD has its own limit
+    store.script = () => part("bytes 0-0/200000", {}, "c"); // a check has its own limit
     assertEquals(await content.compare(long), { state: "same" });
     store.script = () => beginning;
     const next = open(content, long);
@@ -195,55 +202,191 @@ test("open() reuses the connection of a download that was read to its end", asyn
   await content.close();
 });
 
-/** What a HEAD says of an object, and whether a GET is sent, because it may be archived. */
-const CLASSES: [fields: Record<string, string>, isAsked: boolean][] = [
-  [{}, false],
-  ...["STANDARD", "STANDARD_IA", "ONEZONE_IA", "REDUCED_REDUNDANCY", "INTELLIGENT_TIERING"]
-    .map((name): [Record<string, string>, boolean] => [{ "x-amz-storage-class": name }, false]),
-  ...["GLACIER", "DEEP_ARCHIVE", "GLACIER_IR", "ARCHIVE", "COLD"]
-    .map((name): [Record<string, string>, boolean] => [{ "x-amz-storage-class": name }, true]),
-  [
-    { "x-amz-storage-class": "INTELLIGENT_TIERING", "x-amz-archive-status": "ARCHIVE_ACCESS" },
-    true,
-  ],
-  [{ "x-amz-restore": 'ongoing-request="true"' }, true],
+/** An answer to a check, and what follows from it. */
+interface Answer {
+  readonly what: string;
+  /** The answers to GETs, in order. */
+  readonly answers: readonly string[];
+  readonly state: Comparison["state"];
+  /** The reason, or a part of it. */
+  readonly reason?: string;
+  /** Why the object cannot be published in place, if not for that reason. */
+  readonly refusal?: string | undefined;
+  readonly wanted?: ContentReference;
+}
+
+const CHUNKED = 'HTTP/1.1 200 OK\r\nETag: "v1"\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n';
+const BYTE = part("bytes 0-0/7", {}, "c");
+const NO_LENGTH = "the store does not state the length";
+
+const ANSWERS: Answer[] = [
+  { what: "its first byte", answers: [BYTE], state: "same" },
+  { what: "all of it, which is not read", answers: [whole()], state: "same" },
+  {
+    what: "a range of an unknown total, and then the whole",
+    answers: [part("bytes 0-0/*", {}, "c"), whole()],
+    state: "same",
+  },
+  {
+    what: "a range without Content-Range, and then the whole",
+    answers: [response(206, { ETag: '"v1"' }, "c"), whole()],
+    state: "same",
+  },
+  {
+    what: "no length in either form",
+    answers: [part("bytes 0-0/*", {}, "c"), CHUNKED],
+    state: "failed",
+    reason: NO_LENGTH,
+    refusal: "cannot be published: the store states no length",
+  },
+  {
+    what: "no length",
+    answers: [CHUNKED],
+    state: "failed",
+    reason: NO_LENGTH,
+    refusal: "no length",
+  },
+  {
+    what: "another total",
+    answers: [part("bytes 0-0/8", {}, "c")],
+    state: "different",
+    reason: "has 8 bytes instead of 7",
+    refusal: undefined,
+  },
+  {
+    what: "another length",
+    answers: [response(200, { ETag: '"v1"' }, "contents")],
+    state: "different",
+    reason: "has 8 bytes instead of 7",
+    refusal: undefined,
+  },
+  {
+    what: "another ETag",
+    answers: [part("bytes 0-0/7", { ETag: '"v2"' }, "c")],
+    state: "different",
+    reason: "was replaced",
+    refusal: undefined,
+  },
+  {
+    what: "412",
+    answers: [refusal(412, "PreconditionFailed")],
+    state: "different",
+    reason: "was replaced",
+    refusal: "answers 412",
+  },
+  {
+    what: "416, because it is empty",
+    answers: [refusal(416, "InvalidRange")],
+    state: "different",
+    reason: "was replaced",
+    refusal: "is empty",
+  },
+  {
+    what: "200 and no byte, because it is empty",
+    answers: [response(200, { ETag: '"v1"' })],
+    state: "different",
+    reason: "has 0 bytes instead of 7",
+    refusal: "is empty",
+  },
+  {
+    what: "404",
+    answers: [refusal(404, "NoSuchKey")],
+    state: "missing",
+    reason: "is missing",
+    refusal: "does not exist",
+  },
+  {
+    what: "that it is archived",
+    answers: [refusal(403, "InvalidObjectState")],
+    state: "failed",
+    reason: "cannot be read: the store answers 403 (InvalidObjectState)",
+  },
+  {
+    what: "that its key is disabled",
+    answers: [refusal(400, "KMS.DisabledException")],
+    state: "failed",
+    reason: "cannot be read: the store answers 400 (KMS.DisabledException)",
+  },
+  {
+    what: "that its parts cannot be read",
+    answers: [refusal(503, "SlowDownRead"), refusal(503, "SlowDownRead")],
+    state: "failed",
+    reason: "cannot be read: the store answers 503 (SlowDownRead)",
+  },
+  {
+    what: "the promise of a byte, and no byte",
+    answers: [part("bytes 0-0/7", { "Content-Length": "1" }, "")],
+    state: "failed",
+    reason: "cannot be read",
+    refusal: undefined,
+  },
 ];
 
-test("of an object that may be archived, the first byte decides, as published", async () => {
-  const archived = "cannot be read: the store answers 403 (InvalidObjectState)";
-  const rows: [answer: string, fault: string | undefined][] = [
-    [part("bytes 0-0/7", {}, "c"), undefined],
-    [refusal(403, "InvalidObjectState"), archived],
-    [refusal(412, "PreconditionFailed"), "was replaced"],
+for (const { what, answers, state, reason = "", ...row } of ANSWERS) {
+  test(`of an object, a check is answered ${what}`, async () => {
+    const wrapped = (head: string, at: number) =>
+      head.startsWith("GET /media/p/media-head ") ? response(200, {}, "name") : answers[at] ?? "";
+    let at = 0;
+    const script = (head: string) => wrapped(head, head.includes("/media-head ") ? 0 : at++);
+    await withStore(script, async (content, store) => {
+      const found = await content.compare(IN_PLACE);
+      assertEquals(found.state, state);
+      assertStringIncludes("reason" in found ? found.reason : "", reason);
+      const heads = store.heads.filter((head) => !head.includes("/media-head "));
+      assertEquals(heads.length, answers.length);
+      for (const [index, head] of heads.entries()) {
+        assertMatch(head, /^GET \/media\/a\/b/);
+        assertMatch(head, /^if-match: "v1"\r$/im);
+        const isWhole = index > 0 && !what.startsWith("that");
+        assertEquals(/^range: (.*)\r$/im.exec(head)?.[1], isWhole ? undefined : "bytes=0-0");
+      }
+      at = 0;
+      const finding = () => content.statObject(IN_PLACE.location);
+      if (state === "same" || ("refusal" in row && row.refusal === undefined)) {
+        assertEquals((await finding()).validator, what === "another ETag" ? '"v2"' : '"v1"');
+      } else {
+        const { message } = await assertRejects(finding, Error);
+        assertStringIncludes(message, row.refusal ?? reason);
+      }
+    });
+  });
+}
+
+test("a read that failed is repeated: up to its head if it is long, and else to its end", async () => {
+  const long = { ...IN_PLACE, length: 1_000_000 };
+  const range = { first: 5, last: 900_000 };
+  const cut = (text: string) =>
+    response(text.includes("range:") ? 206 : 200, {
+      ETag: '"v1"',
+      "Content-Length": text.includes("range:") ? "899996" : "1000000",
+      "Content-Range": "bytes 5-900000/1000000",
+    }, "con");
+  const rows: [
+    content: ContentReference,
+    read: FailedRead,
+    answer: string | undefined,
+    sound: boolean,
+  ][] = [
+    [long, {}, undefined, true],
+    [long, { range }, undefined, true],
+    [long, {}, refusal(403, "AccessDenied"), false],
+    [long, { range }, refusal(403, "AccessDenied"), false],
+    [IN_PLACE, {}, whole(), true],
+    [IN_PLACE, {}, response(200, { ETag: '"v1"', "Content-Length": "7" }, "con"), false],
+    [IN_PLACE, { range: RANGE }, part("bytes 2-4/7"), true],
+    [IN_PLACE, { range: RANGE }, part("bytes 2-4/7", { "Content-Length": "3" }, "n"), false],
+    [IN_PLACE, { range: { first: 6, last: 6 } }, part("bytes 6-6/7", {}, "t"), true],
   ];
-  for (const [fields, isAsked] of CLASSES) {
-    for (const [answer, fault] of isAsked ? rows : [["", undefined] as const]) {
-      await withStore(
-        (head) => head.startsWith("HEAD") ? whole(fields) : answer,
-        async (content, store) => {
-          const note = JSON.stringify([fields, answer]);
-          const comparing = () => content.compare(IN_PLACE);
-          const finding = () => content.statObject(IN_PLACE.location);
-          if (fault === undefined) {
-            assertEquals(await comparing(), { state: "same" }, note);
-            assertEquals((await finding()).length, 7, note);
-          } else if (fault === archived) {
-            const found = await comparing();
-            assertEquals(found.state, "failed", note);
-            assertStringIncludes("reason" in found ? found.reason : "", fault, note);
-            await assertRejects(finding, RefusedError, fault);
-          } else {
-            assertEquals((await comparing()).state, "different", note);
-            await assertRejects(finding, RefusedError, fault);
-          }
-          const bytes = store.heads.filter((head) => head.startsWith("GET"));
-          assertEquals(bytes.length, isAsked ? 2 : 0, note);
-          for (const head of bytes) {
-            assertMatch(head, /^range: bytes=0-0\r$/im);
-            assertMatch(head, /^if-match: "v1"\r$/im);
-          }
-        },
-      );
-    }
+  for (const [wanted, read, answer, isSound] of rows) {
+    await withStore((head) => {
+      if (head.startsWith("GET /media/p/media-head ")) return response(200, {}, "name");
+      return answer ?? cut(head);
+    }, async (content, store) => {
+      const { state } = await content.compare(wanted, read);
+      assertEquals(state, isSound ? "same" : "failed", `${JSON.stringify(read)} ${answer}`);
+      const [head = ""] = store.heads;
+      const sent = /^range: bytes=(.*)\r$/im.exec(head)?.[1];
+      assertEquals(sent, read.range && `${read.range.first}-${read.range.last}`);
+    });
   }
 });
