@@ -211,11 +211,11 @@ async function answer(call: Call): Promise<MarkedOutcome> {
   }
   // The lookup also compares the stored content with what was published, by its length or ETag: a
   // HEAD reads no content, but must fail where its GET does: 502 if an object was replaced, 503 if
-  // content is missing or incomplete. Lookups, and responses made from them, are reused until a
+  // content is missing, incomplete, or cannot be read. Lookups, and responses made from them, are reused until a
   // change of the catalogue is detected, and for PERIOD_MS at most: that is a generation. An object in a
-  // bucket is compared once a minute (lib/storage/object_checks.ts), and any one of them every
-  // PERIOD_MS, to see whether the store answers. Content that is lost in that time fails on GET
-  // first, and then on HEAD, too.
+  // bucket is compared once a minute, by a GET of its first byte (lib/storage/object_checks.ts), and
+  // any one of them every PERIOD_MS, to see whether the store answers. Content that is lost in that
+  // time fails on GET first, and then on HEAD, too.
   return await answerItem(call, await storage.find(token, now), serves);
 }
 

@@ -1,5 +1,6 @@
 /** Items, and the records of tokens in the catalogue. */
 
+import type { ByteRange } from "../http/byte_range.ts";
 import type { Token } from "./token.ts";
 
 export type Kind = "audio" | "video";
@@ -17,6 +18,12 @@ export interface ContentReference {
   readonly location?: string;
   /** The ETag of that object when it was published. */
   readonly validator?: string;
+}
+
+/** A read of content that failed. */
+export interface FailedRead {
+  /** The range that was to be read; all of it if left out. */
+  readonly range?: ByteRange | undefined;
 }
 
 /** An item as it was published. It never changes; it can only be unpublished. */

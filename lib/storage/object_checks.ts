@@ -6,9 +6,8 @@
 
 import QuickLRU from "quick-lru";
 import { StorageError } from "../errors/storage_error.ts";
-import type { FailedRead } from "./content/content_store.ts";
 import { type Generations, PERIOD_MS } from "./generations.ts";
-import type { ContentReference } from "./item.ts";
+import type { ContentReference, FailedRead } from "./item.ts";
 
 /**
  * Milliseconds for which an object that was found sound is not asked about again. A lookup made at

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { StorageError } from "../../lib/errors/storage_error.ts";
-import type { FailedRead } from "../../lib/storage/content/content_store.ts";
+import type { FailedRead } from "../../lib/storage/item.ts";
 import { Generations, PERIOD_MS } from "../../lib/storage/generations.ts";
 import { ObjectChecks } from "../../lib/storage/object_checks.ts";
 import { OneItem } from "../support/one_item.ts";

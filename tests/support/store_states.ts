@@ -132,7 +132,7 @@ export class ObjectStates {
   readonly #lengths: number[];
 
   constructor(states: StateName[]) {
-    this.states = states;
+    this.states = [...states];
     this.#lengths = states.map((state) => STATES[state].length);
   }
 

@@ -2,7 +2,7 @@
 
 import type { Body } from "../../http/outcome.ts";
 import type { ByteRange } from "../../http/byte_range.ts";
-import type { ContentReference } from "../item.ts";
+import type { ContentReference, FailedRead } from "../item.ts";
 import type { OnFault } from "../storage.ts";
 
 /**
@@ -43,12 +43,6 @@ export type Comparison =
     /** The reason without the values in it, such as the digest. Default: the reason itself. */
     readonly kind?: string;
   };
-
-/** A read of content that failed. */
-export interface FailedRead {
-  /** The range that was to be read; all of it if left out. */
-  readonly range?: ByteRange | undefined;
-}
 
 /** A file that a change has left behind. */
 export interface Leftover {

@@ -10,15 +10,9 @@ import type { ByteRange } from "../../http/byte_range.ts";
 import type { Body } from "../../http/outcome.ts";
 import { quoted } from "../../input/printable.ts";
 import type { Catalogue, CatalogueRecord } from "../catalogue/catalogue.ts";
-import type {
-  ContentStore,
-  ExistingContent,
-  FailedRead,
-  Leftover,
-  Source,
-} from "../content/content_store.ts";
+import type { ContentStore, ExistingContent, Leftover, Source } from "../content/content_store.ts";
 import { MissingError, ReplacedError, UnpublishedError } from "../errors.ts";
-import type { ContentReference, LookupResult, PublishedItem } from "../item.ts";
+import type { ContentReference, FailedRead, LookupResult, PublishedItem } from "../item.ts";
 import type { ObjectChecks } from "../object_checks.ts";
 import type { ItemStorage, OnFault } from "../storage.ts";
 import type { Token } from "../token.ts";

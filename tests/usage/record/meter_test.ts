@@ -130,7 +130,7 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
   const meter = new UsageMeter(POLICIES);
   const recorder = { meter, fault: undefined };
   // Responses are prepared for lookup results that the cache may reuse.
-  const storage = new CachedStorage(subject.storage, subject.storage.catalogue);
+  const storage = new CachedStorage(subject.storage, subject.storage.catalogue, Date.now);
   const handle = servedHandler({ storage, config: CONFIG, clock: () => NOON, log() {}, recorder });
   const known = newToken();
   const requests: [method: string, path: string, count: number][] = [
@@ -188,7 +188,10 @@ Deno.test("createHandler() counts every valid token in a brownout, and looks not
       log() {},
       recorder,
     };
-    const handle = servedHandler({ storage: new CachedStorage(storage, storage), ...options });
+    const handle = servedHandler({
+      storage: new CachedStorage(storage, storage, Date.now),
+      ...options,
+    });
     const token = newToken();
     const rows: [target: string, impact: Impact][] = [
       [token, "breaking"],

@@ -21,13 +21,12 @@ import {
   type Comparison,
   type Content,
   type ExistingContent,
-  type FailedRead,
   MAX_AT_ONCE_BYTES,
   type ObjectStore,
   type Source,
 } from "../content_store.ts";
 import { ReplacedError, SingleReadError } from "../../errors.ts";
-import { type ContentReference, MAX_LOCATION, MAX_STATED } from "../../item.ts";
+import { type ContentReference, type FailedRead, MAX_LOCATION, MAX_STATED } from "../../item.ts";
 import type { OnFault } from "../../storage.ts";
 import { locationOf, objectKeyIn } from "./address.ts";
 import { type Download, StoreClient } from "./client.ts";

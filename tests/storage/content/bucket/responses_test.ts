@@ -10,13 +10,9 @@ import {
 import { StorageError } from "../../../../lib/errors/storage_error.ts";
 import type { ByteRange } from "../../../../lib/http/byte_range.ts";
 import { BucketContent } from "../../../../lib/storage/content/bucket/content.ts";
-import type {
-  Comparison,
-  ContentStore,
-  FailedRead,
-} from "../../../../lib/storage/content/content_store.ts";
+import type { Comparison, ContentStore } from "../../../../lib/storage/content/content_store.ts";
 import { ReplacedError, SingleReadError } from "../../../../lib/storage/errors.ts";
-import type { ContentReference } from "../../../../lib/storage/item.ts";
+import type { ContentReference, FailedRead } from "../../../../lib/storage/item.ts";
 import { streamOf } from "../../../support/body.ts";
 import { needing } from "../../../support/permissions.ts";
 import { refusal, response, ScriptedStore, withStore } from "../../../support/scripted_store.ts";

@@ -1,8 +1,12 @@
 /** HEAD and GET of objects that a store's HEAD would call sound. */
 
 import { assert, assertEquals } from "@std/assert";
+import type { PublishedItem } from "../../../../lib/storage/item.ts";
+import { newToken } from "../../../../lib/storage/token.ts";
+import { newMetadata } from "../../storage_suite.ts";
 import { openScripted, serverOn } from "../../../support/bucket_server.ts";
 import { needing } from "../../../support/permissions.ts";
+import { randomFrom } from "../../../support/random.ts";
 import { ScriptedStore } from "../../../support/scripted_store.ts";
 import { ObjectStates, type StateName, STATES } from "../../../support/store_states.ts";
 
@@ -53,3 +57,117 @@ needing("processes")(
     await close();
   },
 );
+
+/** An object, and what is true of it since when. */
+interface Truth {
+  readonly item: PublishedItem;
+  readonly index: number;
+  changedAt: number;
+  isUnpublished: boolean;
+  /** The state before. */
+  before: StoreState;
+  /** Whether a GET has failed since. */
+  isFound: boolean;
+}
+
+type StoreState = Pick<typeof STATES[StateName], "status"> & { readonly isSeenAtFirst?: boolean };
+
+const [MINUTE, STEPS] = [60_000, 300];
+
+for (const seed of [1, 2]) {
+  needing("processes")(
+    `objects that vanish, change, and are refused and mended are served as documented (seed ${seed})`,
+    async () => {
+      const random = randomFrom(seed);
+      const pick = <T>(values: readonly T[]) => values[Math.floor(random() * values.length)] as T;
+      // By length, because objects keep theirs.
+      const lengths = [40, 200_000];
+      const others = lengths.map((length) =>
+        NAMES.filter((name) => STATES[name].length === length && STATES[name].status !== 200)
+      );
+      const count = 40;
+      const initial = Array.from({ length: count }, (_, at) => at % 2 ? "sound and long" : "sound");
+      const objects = new ObjectStates(initial as StateName[]);
+      await using fake = new ScriptedStore();
+      fake.script = objects.script;
+      fake.isPatient = objects.isPatient;
+      const settings = { timeoutMs: TIMEOUT_MS };
+      const { storage, items, close } = await openScripted(fake, objects.references, settings);
+      const clock = { now: START };
+      const { send } = serverOn(storage, clock);
+      const truths = items.map((item, index): Truth => ({
+        item,
+        index,
+        changedAt: START - MINUTE,
+        isUnpublished: false,
+        before: STATES.sound,
+        isFound: false,
+      }));
+      let publishedAt = START;
+      const change = async (truth: Truth) => {
+        const { item, index } = truth;
+        const state = objects.states[index] as StateName;
+        if (truth.isUnpublished) return;
+        truth.before = STATES[state];
+        truth.changedAt = clock.now;
+        truth.isFound = false;
+        if (random() < 0.03) {
+          truth.isUnpublished = true;
+          publishedAt = clock.now;
+          await storage.catalogue.unpublish(item.token, clock.now);
+        } else if (STATES[state].status !== 200) {
+          objects.states[index] = initial[index] as StateName;
+        } else {
+          const chosen = pick(others[index % 2] as StateName[]);
+          const isSlow = chosen === "silent" || chosen === "stalled";
+          objects.states[index] = isSlow && random() < 0.8 ? "archived" : chosen;
+        }
+      };
+      const seen = new Set<string>();
+      for (let step = 0; step < STEPS; step++) {
+        if (random() < 0.15) await change(pick(truths));
+        if (random() < 0.1) { // publishing beside it
+          const linked = { ...newMetadata(), location: "https://cdn.example/a" };
+          await storage.catalogue.add({ ...linked, token: newToken() });
+        }
+        clock.now += pick([0, 0, 1, 1, 20, 100, 100, 1_000, 1_000, 5_000, 20_000]);
+        const truth = pick(truths);
+        const { item, index, before, changedAt } = truth;
+        const name = objects.states[index] as StateName;
+        const state: StoreState = STATES[name];
+        const said = [];
+        for (const method of pick([["GET", "HEAD"], ["HEAD", "GET"], ["HEAD"], ["GET"]] as const)) {
+          const { status, isCutOff } = await send(method, item);
+          if (method === "GET" && (status >= 500 || isCutOff)) truth.isFound = true;
+          said.push({ method, status: isCutOff ? 503 : status });
+        }
+        const age = clock.now - changedAt;
+        for (const { method, status } of said) {
+          const what = `step ${step}: ${method} of "${name}" ${age} ms after a change: ${status}`;
+          seen.add(`${method} ${status}`);
+          if (truth.isUnpublished) {
+            if (clock.now - publishedAt >= 100) assertEquals(status, 410, what);
+          } else if (state.status === 200) {
+            // Mended: within five seconds, or ten if the store did not answer.
+            assert(status === 200 || (status === before.status && age < 10_000), what);
+          } else if (status === 200) {
+            // Lost: within a minute, or at the first GET that reads it, whatever is asked.
+            assert(before.status === 200, what);
+            if (method === "GET") assert(age < 5_000, what);
+            else if (state.isSeenAtFirst) assert(age < MINUTE, what);
+          } else {
+            assertEquals(status, state.status, what);
+          }
+        }
+        const [first, last] = said;
+        if (first?.method === "GET" && first.status >= 500) {
+          assertEquals(last?.status ?? first.status, first.status, `step ${step}: HEAD after GET`);
+        }
+      }
+      await close();
+      for (const method of ["GET", "HEAD"]) {
+        for (const status of [200, 410, 503]) assert(seen.has(`${method} ${status}`), `${status}`);
+      }
+    },
+  );
+}
