@@ -307,13 +307,9 @@ async function serve(call: Call, selected: Representation): Promise<MarkedOutcom
   return { status: 200, fields, body, successor };
 }
 
-/**
- * Returns the field that says how long caches may store what was found, and for a document, which
- * is text, that they must not compress it.
- */
-function freshnessOf({ route, server: { config } }: Call): Field {
-  const maxAge = `max-age=${config.cacheMaxAge}`;
-  return ["Cache-Control", Array.isArray(route?.serves) ? maxAge : `${maxAge}, ${NO_TRANSFORM}`];
+/** Returns the field that says how long caches may store what was found, and only as it is. */
+function freshnessOf({ server: { config } }: Call): Field {
+  return ["Cache-Control", `max-age=${config.cacheMaxAge}, ${NO_TRANSFORM}`];
 }
 
 /** Returns an error's outcome. A fault is logged under the id in the problem's `instance`. */
@@ -361,7 +357,7 @@ function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
   //   Content-Length: 1000                        lengthFields()
   //   ETag: "…"                                   representItem()
   //   Last-Modified: Fri, 06 Mar 2026 …           representItem()
-  //   Cache-Control: max-age=300                  freshnessOf(); while any later change of phase is
+  //   Cache-Control: max-age=300, no-transform    freshnessOf(); while any later change of phase is
   //     scheduled, limitFreshnessForReuse() adds must-revalidate and stale-while-revalidate=0, and
   //     shortens an age that would reach beyond it
   //   Access-Control-Allow-Origin: *              CORS_FIELDS

@@ -61,7 +61,7 @@ const EARLIER = "Sun, 09 Sep 2001 01:46:39 GMT";
 /** The announcement that the table expects, for `DEPRECATED_AT` alone. */
 export const DEPRECATED_AT = "2026-03-04T05:06:07Z";
 const DEPRECATION = "@1772600767";
-const DOCUMENTATION = '</deprecation>; rel="deprecation"';
+const FOUNDATION = '</deprecation>; rel="deprecation"';
 
 /** The handler's configuration that the table expects. */
 export const CONFIG = {
@@ -123,7 +123,7 @@ const PAGES: Expectation = {
 };
 
 /** Cache-Control of documents, which a compression on the way would change. */
-const DOCUMENT = "max-age=300, no-transform";
+const FOUND = "max-age=300, no-transform";
 
 /** The response to a request for a text. */
 function text(type: string, cacheControl: string): Outcome {
@@ -155,7 +155,7 @@ export function requestTable(items: TableItems): Row[] {
     "accept-ranges": "bytes",
     etag,
     "last-modified": LAST_MODIFIED,
-    "cache-control": "max-age=300",
+    "cache-control": FOUND,
     "repr-digest": `sha-256=:${Uint8Array.fromHex(audio.digest).toBase64()}:`,
     "x-content-type-options": "nosniff",
     ...PAGES,
@@ -166,7 +166,7 @@ export function requestTable(items: TableItems): Row[] {
   const notModified: Expectation = {
     etag,
     "last-modified": LAST_MODIFIED,
-    "cache-control": "max-age=300",
+    "cache-control": FOUND,
     ...PAGES,
     "content-type": null,
     "content-length": null,
@@ -211,7 +211,7 @@ export function requestTable(items: TableItems): Row[] {
     status: 307,
     expect: {
       location,
-      "cache-control": "max-age=300",
+      "cache-control": FOUND,
       "content-length": "0",
       ...PAGES,
       ...Object.fromEntries(DESCRIBING.map((name) => [name, null])),
@@ -236,7 +236,7 @@ export function requestTable(items: TableItems): Row[] {
   /** The same outcome on a deprecated path, which announces the successor of a token. */
   const announced = (outcome: Outcome, token?: string): Outcome => {
     const successor = token === undefined ? "" : `</media/${token}>; rel="successor-version", `;
-    const announcement = { deprecation: DEPRECATION, link: successor + DOCUMENTATION };
+    const announcement = { deprecation: DEPRECATION, link: successor + FOUNDATION };
     return { ...outcome, expect: { ...outcome.expect, ...announcement } };
   };
 
@@ -258,11 +258,11 @@ export function requestTable(items: TableItems): Row[] {
     ["dots in the path", `/x/..${media}`, all],
     ["percent-encoded", `/%6dedia/${audio.token.replaceAll("-", "%2D")}`, all],
     ["health", "/healthz", text("text/plain", "no-store, no-transform")],
-    ["the notice", "/deprecation", text("text/html; charset=utf-8", DOCUMENT)],
-    ["the notice as JSON", "/deprecation", text("application/json", DOCUMENT), {
+    ["the notice", "/deprecation", text("text/html; charset=utf-8", FOUND)],
+    ["the notice as JSON", "/deprecation", text("application/json", FOUND), {
       Accept: "application/problem+json, text/html;q=0",
     }],
-    ["the description", "/openapi.json", text("application/json", DOCUMENT)],
+    ["the description", "/openapi.json", text("application/json", FOUND)],
 
     ["another route", "/image/x", nowhere],
     ["a trailing slash", `${media}/`, nowhere],

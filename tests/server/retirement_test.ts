@@ -117,7 +117,9 @@ Deno.test("every phase answers correctly, on every route, with every outcome", a
             for (const name of ["deprecation", "sunset", "link"]) {
               assert(!get.fields.some(([other]) => other === name), `${note}: ${name}`);
             }
-            if (get.status < 400) assertEquals(field(get, "cache-control"), "max-age=300");
+            if (get.status < 400) {
+              assertEquals(field(get, "cache-control"), "max-age=300, no-transform");
+            }
             continue;
           }
           const successor = token === "malformed" ? undefined : `/media/${token}`;
@@ -237,7 +239,7 @@ function checkPhase(get: Seen, expected: ExpectedPhase, note: string): void {
   if (status >= 400) return assertEquals(cacheControl, "no-store, no-transform", note);
   const left = Math.floor((at(until ?? "") - now) / 1000);
   const maxAge = Math.min(300, Math.max(0, left - 1)); // a second for transit
-  const limited = `max-age=${maxAge}, must-revalidate, stale-while-revalidate=0`;
+  const limited = `max-age=${maxAge}, no-transform, must-revalidate, stale-while-revalidate=0`;
   assertEquals(cacheControl, limited, note);
 }
 
