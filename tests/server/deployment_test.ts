@@ -3,7 +3,7 @@
  * systemd's unit.
  */
 
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { openLocal } from "../support/local_storage.ts";
 import { Daemon, nginx } from "../support/daemon.ts";
 import { inFolder } from "../support/media_cli.ts";
@@ -12,6 +12,7 @@ import { needing, program } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
+import { until } from "../support/within.ts";
 import { checkParity } from "./request_table.ts";
 
 needing("processes", program("systemd-analyze"))(
@@ -50,3 +51,35 @@ needing("processes", program("nginx"))("nginx passes on what the server says", a
     checkParity(path, await ask("HEAD"), get);
   }
 });
+
+/** Returns the path that a probe of README's Deployment requests, or the Dockerfile's HEALTHCHECK. */
+async function probedPath(probe: string): Promise<string> {
+  const isDocker = probe === "HEALTHCHECK";
+  const file = isDocker ? "lib/server/deploy/Dockerfile" : "lib/server/README.md";
+  const text = await Deno.readTextFile(fromRoot(file));
+  const pattern = isDocker
+    ? /^HEALTHCHECK .*http:\/\/127\.0\.0\.1:8000([^']*)'/m
+    : new RegExp(`${probe}:\\s+httpGet: \\{ path: (\\S+), port: 8000 \\}`);
+  assertMatch(text, pattern);
+  return pattern.exec(text)?.[1] ?? "";
+}
+
+needing("processes")(
+  "no probe takes the explanations away while the database is down",
+  async () => {
+    await using subject = await openLocal();
+    const { token } = await subject.publish(newMetadata(), new Uint8Array(10));
+    await subject.close();
+    const dates = { DEPRECATED_AT: "2026-01-01", SUNSET_AT: "2026-06-30" };
+    await using server = await ServerProcess.start(dates, subject.folder);
+    const statusOf = async (path: string) => (await requestRaw(server.port, "GET", path)).status;
+    assertEquals(await statusOf(await probedPath("startupProbe")), 200);
+    await Deno.remove(`${subject.folder}/catalogue.sqlite`);
+    await until("the loss", async () => await statusOf("/healthz") === 503);
+    assertEquals(await statusOf(await probedPath("startupProbe")), 503);
+    assertEquals(await statusOf(`/audio/${token}`), 410);
+    for (const probe of ["readinessProbe", "livenessProbe", "HEALTHCHECK"]) {
+      assertEquals(await statusOf(await probedPath(probe)), 200, probe);
+    }
+  },
+);
