@@ -406,6 +406,7 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   const samples = config.isDefaultStorage
     ? await (await import("./lib/publishing/samples.ts")).publishSamples(media, routes)
     : [];
+  const sessions = await ledger.sessions(); // with the dates that were announced before
   const recorder = await createRecorder(config, { ledger, clock, log });
   const phases = new PhaseLog({ policies: config.policies, clock, log });
   const storage = new CachedStorage(media, media.catalogue, clock);
@@ -426,7 +427,7 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
     // With compression, the fields of a GET would differ from those of its HEAD.
     listen: (options) => Deno.serve({ ...options, automaticCompression: false }, serving),
     onListen(address) {
-      logStart(address, config, { samples, recorder, log });
+      logStart(address, config, { samples, sessions, recorder, log });
       phases.start();
     },
     async close() {

@@ -6,6 +6,7 @@ import { formatInstant } from "../http/timestamp.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import { requireOwner } from "../storage/owner.ts";
 import { openStorage } from "../storage/engines/open_storage.ts";
+import type { Session } from "../usage/record/records.ts";
 import { type Config, readConfig } from "./config.ts";
 import { readVariables, unknownText } from "./environment.ts";
 import { printLines } from "./print_lines.ts";
@@ -14,6 +15,7 @@ import { deprecatedPaths, type Route } from "./route.ts";
 import { warningsOf } from "./setting_warnings.ts";
 import { isRemote, requireStorageAccess } from "./storage_access.ts";
 import { placesOf } from "./storage_places.ts";
+import { unlikelyDates } from "./unlikely_dates.ts";
 import { VERSION } from "./version.ts";
 
 /**
@@ -40,8 +42,8 @@ export async function checkStart(routes: readonly Route[]): Promise<number> {
   });
   if (config !== undefined) {
     await attempt(() => requireListenAccess(config));
-    const { isCreated } = await checkStorage(config, attempt);
-    lines.unshift(...announcementOf(config, isCreated));
+    const { sessions, isCreated } = await checkStorage(config, attempt);
+    lines.unshift(...announcementOf(config, { sessions, isCreated }));
   }
   const status = await printLines(lines);
   for (const fault of faults) console.error(`media-head cannot start: ${fault}`);
@@ -50,8 +52,16 @@ export async function checkStart(routes: readonly Route[]): Promise<number> {
 
 type Attempt = <T>(step: () => T | Promise<T>) => Promise<T | undefined>;
 
-/** Opens what the start opens, for reading. Returns whether the database exists already. */
-async function checkStorage(config: Config, attempt: Attempt): Promise<{ isCreated: boolean }> {
+/** What is in the database. */
+interface Found {
+  /** The sessions on record. */
+  readonly sessions: readonly Session[];
+  /** Whether the database exists already. */
+  readonly isCreated: boolean;
+}
+
+/** Opens what the start opens, for reading. */
+async function checkStorage(config: Config, attempt: Attempt): Promise<Found> {
   const { content } = config;
   const hasAccess = await attempt(() => {
     requireStorageAccess(config);
@@ -68,7 +78,13 @@ async function checkStorage(config: Config, attempt: Attempt): Promise<{ isCreat
     )
     : undefined;
   // Without a database, content is checked as if the start had just created it.
-  const { media, close } = opened ?? await openStorage({ ...config, database: IN_MEMORY }, {});
+  const { media, ledger, checkWriting, close } = opened ??
+    await openStorage({ ...config, database: IN_MEMORY }, {});
+  const sessions = await attempt(async () => {
+    await checkWriting();
+    await media.catalogue.version();
+    return await ledger.sessions();
+  }) ?? [];
   if (content.kind === "bucket" || content.kind === "folder" && hasAccess) {
     await attempt(async () => {
       const { isCreating } = await media.checkPreparation();
@@ -76,19 +92,21 @@ async function checkStorage(config: Config, attempt: Attempt): Promise<{ isCreat
     });
   }
   await close();
-  return { isCreated };
+  return { sessions, isCreated };
 }
 
 /** Says what a server with these settings would announce, and where its data are. */
-function announcementOf(config: Config, isCreated: boolean): string[] {
+function announcementOf(config: Config, { sessions, isCreated }: Found): string[] {
   const { host, port, policies } = config;
   const { catalogue, content } = placesOf(config);
+  const now = Date.now();
+  const warnings = [...warningsOf(config, now), ...unlikelyDates(policies, sessions, now)];
   return [
     `media-head ${VERSION} with Deno ${Deno.version.deno}, on ${host}:${port}`,
     `Database: ${catalogue}${isCreated ? "" : " (does not exist yet; a start creates it)"}`,
     `Content: ${content}`,
     ...Object.entries(policies).map(([path, policy]) => `${path}: ${policyText(policy)}`),
-    ...warningsOf(config, Date.now()).map((warning) => `Warning: ${warning}`),
+    ...warnings.map((warning) => `Warning: ${warning}`),
   ];
 }
 

@@ -5,10 +5,12 @@ import { momentAt } from "../lifecycle/policy.ts";
 import type { Log } from "../log/log.ts";
 import { thisProcess } from "../usage/record/deno_process.ts";
 import type { Recorder } from "../usage/record/recorder.ts";
+import type { Session } from "../usage/record/records.ts";
 import { sessionFacts } from "../usage/record/session_name.ts";
 import type { Config } from "./config.ts";
 import { warningsOf } from "./setting_warnings.ts";
 import { placesOf } from "./storage_places.ts";
+import { unlikelyDates } from "./unlikely_dates.ts";
 import { VERSION } from "./version.ts";
 
 /** The settings that the lines depend on. */
@@ -29,9 +31,11 @@ type StartSettings = Pick<
 export function logStart(
   { hostname, port }: Deno.NetAddr,
   config: StartSettings,
-  { samples, recorder: { session }, log }: {
+  { samples, sessions, recorder: { session }, log }: {
     /** The paths of the samples that were published. */
     readonly samples: readonly string[];
+    /** The sessions that were on record before this one. */
+    readonly sessions: readonly Session[];
     readonly recorder: Pick<Recorder, "session">;
     readonly log: Log;
   },
@@ -53,7 +57,8 @@ export function logStart(
     routes,
     ...placesOf(config),
   });
-  for (const message of warningsOf(config, now)) log({ event: "warning", message });
+  const warnings = [...warningsOf(config, now), ...unlikelyDates(config.policies, sessions, now)];
+  for (const message of warnings) log({ event: "warning", message });
   const origin = config.publicUrl ?? `http://localhost:${port}`;
   for (const path of samples) console.log(`curl -I ${origin}${path}`);
 }

@@ -1,11 +1,11 @@
-import { assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { dirname } from "node:path";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
 import { MAIN } from "../support/routes.ts";
-import { storageIn, taskFlags } from "../support/server.ts";
+import { ServerProcess, storageIn, taskFlags } from "../support/server.ts";
 import { USERS } from "../support/users.ts";
 
 const test = needing("processes");
@@ -49,6 +49,22 @@ test("--check says what a start would announce, and creates nothing", () =>
     ]);
     assertMatch(out, /^media-head \d+\.\d+\.\d+ with Deno \d+\.\d+\.\d+, on 0\.0\.0\.0:8000\n/);
   }));
+
+test("--check names unlikely dates, unless the record has announced them", async () => {
+  await using subject = await openLocal();
+  const dates = { SUNSET_AT: "2999-01-01", BROWNOUTS: "2998-01-01/P2D" };
+  const warning = "Warning: /audio/:token and /video/:token: the brownout from " +
+    "2998-01-01T00:00:00Z to 2998-01-03T00:00:00Z is longer than a day\n";
+  const check = async () => {
+    const { code, out, err } = await run(["--check"], subject.folder, dates);
+    assertEquals([code, err], [0, ""]);
+    return out;
+  };
+  assertStringIncludes(await check(), warning);
+  await using server = await ServerProcess.start(dates, subject.folder);
+  assert(!(await check()).includes("Warning"));
+  await server.stop();
+});
 
 test("--check registers nothing in storage that exists, and notices the content of another catalogue", async () => {
   await using subject = await openLocal();

@@ -81,6 +81,8 @@ needing("processes")(
       assertEquals(mistyped.first?.["content"], `${folder}/files`);
       assertEquals(mistyped.warnings, []);
       const past = await start({ DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2021-01-01" });
-      assertEquals(past.warnings, ["The sunset has passed"]);
+      assertEquals(past.warnings, ["The sunset has passed", "/audio/"]);
+      const again = await start({ DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2021-01-01" });
+      assertEquals(again.warnings, ["The sunset has passed"]);
     }),
 );

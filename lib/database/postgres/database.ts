@@ -182,6 +182,30 @@ export class PostgresDatabase implements Database {
     throw new StorageError("postgres", `${fault}; let its owner run: ${remedy}`);
   }
 
+  /**
+   * Checks that the user may write to the tables of a schema, and that the database may be written
+   * at all. Writes nothing.
+   */
+  async checkWriting(schema: Schema): Promise<void> {
+    const names = creationOf(schema, DIALECT).match(/(?<=CREATE TABLE )\w+/g) ?? [];
+    const rows = await this.query({
+      text: `SELECT name, current_user AS user, current_schema() AS schema,
+          current_setting('transaction_read_only') AS read_only,
+          has_table_privilege(name, 'INSERT') AND has_table_privilege(name, 'UPDATE') AS may_write
+        FROM unnest($1::text[]) AS name`,
+      values: [names],
+    });
+    if (rows.some((row) => row["read_only"] !== "off")) {
+      throw new StorageError("postgres", `${this.name} is read-only, or a standby`);
+    }
+    const refused = rows.find((row) => row["may_write"] !== "t");
+    if (refused === undefined) return;
+    const fault = `the user "${refused["user"]}" may not write to the table "${refused["name"]}"`;
+    const grant = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES";
+    const remedy = `${grant} IN SCHEMA "${refused["schema"]}" TO "${refused["user"]}"`;
+    throw new StorageError("postgres", `${fault}; let its owner run: ${remedy}`);
+  }
+
   /** Throws if the tables of an earlier release are there. Others may use their names, too. */
   async #refuseOld({ name, oldColumns, upgrade }: Schema): Promise<void> {
     const text = `SELECT attname AS name FROM pg_attribute

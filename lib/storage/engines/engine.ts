@@ -6,5 +6,11 @@ import type { Ledger } from "../../usage/record/ledger.ts";
 export interface Engine {
   readonly catalogue: Catalogue;
   readonly ledger: Ledger;
+  /**
+   * Checks that a server could write to the ledger, without writing.
+   *
+   * @throws {StorageError} When it could not, and so would not start.
+   */
+  checkWriting(): Promise<void>;
   close(): Promise<void>;
 }

@@ -9,7 +9,6 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { ContentPlace } from "../content/content_place.ts";
 import type { ContentStore } from "../content/content_store.ts";
 import { MediaStorage } from "../media/media_storage.ts";
-import type { Ledger } from "../../usage/record/ledger.ts";
 import type { Engine } from "./engine.ts";
 
 interface StoragePlaces {
@@ -18,9 +17,8 @@ interface StoragePlaces {
 }
 
 /** The media and the ledger, and what closes both. */
-export interface OpenStorage {
+export interface OpenStorage extends Pick<Engine, "ledger" | "checkWriting"> {
   readonly media: MediaStorage;
-  readonly ledger: Ledger;
   close(): Promise<void>;
 }
 
@@ -46,12 +44,13 @@ async function engineAt(place: DatabasePlace, options: OpenOptions): Promise<Eng
 
 /** Puts a content store beside an engine. */
 export function storageOn(
-  { catalogue, ledger, close }: Engine,
+  { catalogue, ledger, checkWriting, close }: Engine,
   content: ContentStore,
 ): OpenStorage {
   return {
     media: new MediaStorage(catalogue, content),
     ledger,
+    checkWriting,
     async close() {
       await close();
       await content.close();

@@ -30,6 +30,7 @@ export async function openEngine(
   return {
     catalogue: new Catalogue(database, new BatchedLookups(database)),
     ledger: new Ledger(database),
+    checkWriting: () => database.checkWriting(LEDGER),
     close: () => database.close(),
   };
 }

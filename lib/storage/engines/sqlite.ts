@@ -41,7 +41,9 @@ export async function openEngine(
     const close = async () => {
       await Promise.all([database.close(), ledgerDatabase.close()]);
     };
-    return { catalogue, ledger: new Ledger(ledgerDatabase), close };
+    const ledger = new Ledger(ledgerDatabase);
+    const checkWriting = () => Promise.resolve(); // SQLite opens no file that it cannot write
+    return { catalogue, ledger, checkWriting, close };
   } catch (error) {
     await database.close();
     throw error;
