@@ -12,8 +12,7 @@
  * - `prepareResponses()` (lib/server/prepared_responses.ts) reuses a response to a HEAD for later
  *   HEADs, and clones one to a GET for later GETs.
  * - `closeWhenStopping()` (lib/server/listener.ts), while the server is stopping, makes a second
- *   Response from the first to add `Connection: close`. It sends nothing once the final flush of
- *   the counts has begun.
+ *   Response from the first to add `Connection: close`.
  *
  * Deno adds `Date`, and answers malformed or oversized requests with a bare 400.
  *
@@ -54,7 +53,7 @@ import { PhaseLog } from "./lib/log/phases.ts";
 import { type Config, readConfig } from "./lib/server/config.ts";
 import { readVariables, warnOfUnknown } from "./lib/server/environment.ts";
 import type { Handler, MarkedOutcome, Server } from "./lib/server/handler.ts";
-import { closeWhenStopping, type Shutdown } from "./lib/server/listener.ts";
+import { closeWhenStopping } from "./lib/server/listener.ts";
 import { type MarkedResponse, prepareResponses } from "./lib/server/prepared_responses.ts";
 import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problems.ts";
 import { type App, requireListenAccess, runServer } from "./lib/server/process.ts";
@@ -70,6 +69,7 @@ import { ReplacedError, UnpublishedError } from "./lib/storage/errors.ts";
 import { PERIOD_MS } from "./lib/storage/generations.ts";
 import type { Kind, LookupResult } from "./lib/storage/item.ts";
 import { parseToken, type Token } from "./lib/storage/token.ts";
+import { isProbe } from "./lib/usage/record/client_names.ts";
 import { thisProcess } from "./lib/usage/record/deno_process.ts";
 import { Recorder, type RecorderOptions } from "./lib/usage/record/recorder.ts";
 
@@ -100,6 +100,7 @@ const RETRY_AFTER: Field = ["Retry-After", `${PERIOD_MS / 1_000}`];
 const UNPUBLISHED = "This item was permanently unpublished";
 const REPLACED = "The stored content is not what was published";
 const UNAVAILABLE = "Storage is unavailable; retry later";
+const UNRECORDED = "The record of calls is unavailable, and old paths need it; retry later";
 
 /** A request, and what is known about it before any lookup. */
 interface Call {
@@ -133,9 +134,9 @@ export function createHandler(server: Server): Handler {
     let call: Call = { server, request, now };
     try {
       call = readCall(call); // assigned, so that an error in answer() is announced and counted, too
-      return respond(call, await answer(call));
+      return await respondIfIntended(call, await answer(call));
     } catch (error) {
-      return respond(call, fail(call, error));
+      return await respondIfIntended(call, fail(call, error));
     }
   };
 }
@@ -329,6 +330,22 @@ function fail(call: Call, error: unknown): MarkedOutcome {
   return problem(call, 500, "server-fault", "The server failed", { logAs });
 }
 
+/**
+ * Responds, but not before the record knows that somebody may have called. If the removal breaks the
+ * call, the ledger has to hold the intent to answer it (lib/usage/record/intents.ts). That is asked
+ * for here if it is not held, and a call waits two seconds at most. Only a refusal with 410 needs no
+ * intent, because it breaks the call as the removal does.
+ */
+async function respondIfIntended(call: Call, outcome: MarkedOutcome): Promise<MarkedResponse> {
+  const intent = intentFor(call, outcome);
+  const isIntended = intent === undefined || intent.isHeld() ||
+    isProbe(call.request.headers) || await intent.hold();
+  if (isIntended) return respond(call, outcome);
+  if (outcome.body instanceof ReadableStream) await outcome.body.cancel();
+  const fields = [RETRY_AFTER];
+  return respond(call, problem(call, 503, "record-unavailable", UNRECORDED, { fields }));
+}
+
 /** Makes the response, and counts the call, even before it is sent, if its route is deprecated. */
 function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
   const { server: { config, clock }, request, retired, phaseEnd: until = Infinity } = call;
@@ -345,9 +362,8 @@ function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
     ...(retired && config.isOnDeploy ? [CDN_NO_STORE] : []),
   ], { until, now: clock(), method: request.method, status, isAuthorized: false });
   const headers = Object.fromEntries(fields); // names are unique; an object saves 5 µs
-  // (3) A HEAD gets the same status and fields, and no content. These are the fields of a HEAD of
-  // an item (200) on a deprecated path outside brownouts, and where each is made. A 304 has
-  // those from ETag on.
+  // (3) A HEAD gets the same status and fields, without content. These are the fields of an item on
+  // a deprecated path outside brownouts, and where each is made; a 304 has those from ETag on:
   //   Content-Type: audio/mpeg                    representItem()
   //   Content-Language: en                        representItem(), if the item has a language
   //   Content-Disposition: inline; filename="…"   representItem(), if the item has a name
@@ -373,28 +389,42 @@ function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
 
   const counter = counterOf(call, outcome);
   counter?.count(request.headers);
-  return { response, counter, reusableUntil: isReusable ? unchangedUntil : 0 };
+  const reusableUntil = isReusable ? unchangedUntil : 0;
+  return { response, counter, mayReuse: intentFor(call, outcome)?.isHeld, reusableUntil };
 }
 
 /**
  * Returns the counter of calls with this route, method, phase and class of status; `undefined` if
- * the route is not deprecated, or nobody counts. The removal breaks no call without a valid token.
+ * the route is not deprecated, or nobody counts.
  */
-function counterOf(
-  { server: { recorder }, request: { method }, token, retired }: Call,
-  { status, isRefused }: MarkedOutcome,
-) {
+function counterOf(call: Call, outcome: MarkedOutcome) {
+  const { server: { recorder }, request: { method }, retired } = call;
   if (retired === undefined) return undefined;
   const { path: route, moment } = retired;
-  const breaks = token !== undefined &&
-    isBreaking({ method, status, isRefused: isRefused === true });
+  const { status } = outcome;
+  const breaks = isBroken(call, outcome);
   return recorder?.meter.counterFor({ route, method, moment, status, breaks });
+}
+
+/** Returns whether the removal breaks the call. It breaks none without a valid token. */
+function isBroken({ request: { method }, token }: Call, { status, isRefused }: MarkedOutcome) {
+  return token !== undefined && isBreaking({ method, status, isRefused: isRefused === true });
+}
+
+/** Returns the intent to answer calls like this one; `undefined` if it needs none. */
+function intentFor(call: Call, outcome: MarkedOutcome) {
+  const { server: { recorder }, retired } = call;
+  if (recorder === undefined || retired === undefined || !isBroken(call, outcome)) return undefined;
+  if (outcome.isRefused && outcome.status === 410) return undefined;
+  const { path } = retired;
+  const { intents } = recorder;
+  return { isHeld: () => intents.isHeld(path), hold: () => intents.hold(path) };
 }
 
 /**
  * Assembles the server in the order given at the top. `runServer()` then registers it and listens.
  */
-async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<App> {
+async function assemble(routes: readonly Route[], stopping: AbortSignal): Promise<App> {
   const clock = Date.now;
   const log = lineLog(clock);
   const variables = readVariables();
@@ -415,7 +445,7 @@ async function assemble(routes: readonly Route[], shutdown: Shutdown): Promise<A
   // Reuses responses marked with `isReusable` for the same method, URL, Host and conditions, but not
   // for a GET with a Range.
   const prepared = prepareResponses(handle, { generations: storage.generations, clock });
-  const serving = closeWhenStopping(prepared, shutdown);
+  const serving = closeWhenStopping(prepared, stopping);
   const { host, port, reusePort, isOnDeploy } = config;
   return {
     host,
@@ -464,7 +494,7 @@ async function createRecorder(
 /** Runs the server, a check of its start, or a command, with these routes. */
 export async function main(routes: readonly Route[]): Promise<void> {
   const [command, ...args] = Deno.args;
-  if (command === undefined) return await runServer((shutdown) => assemble(routes, shutdown));
+  if (command === undefined) return await runServer((stopping) => assemble(routes, stopping));
   if (command === "media") {
     const running = import("./lib/cli/media.ts")
       .then(({ runMedia }) => runMedia(args, { routes, createHandler }));

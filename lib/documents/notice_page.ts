@@ -168,7 +168,8 @@ function errors(types: NoticePageOptions["types"], { endpoints }: Notice): strin
     const statuses = name === "brownout"
       ? [...new Set(left.map(({ brownoutStatus }) => brownoutStatus))]
       : [status];
-    if (statuses.length === 0) return [];
+    const isOver = name === "record-unavailable" && endpoints.length === 0;
+    if (statuses.length === 0 || isOver) return [];
     return `<div id="${escape(name)}"><dt><a href="#${escape(name)}">${escape(title)}</a> ` +
       `${statuses.map((each) => code(String(each))).join(" or ")}</dt>\n` +
       `<dd>${escape(meaning)}</dd></div>`;

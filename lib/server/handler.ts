@@ -20,8 +20,11 @@ export interface Server {
   readonly clock: () => number;
   /** Logs what fails, under an id that the client gets. */
   readonly faults: FaultLog;
-  /** Counts calls to deprecated routes, and knows what is wrong with their record. */
-  readonly recorder?: Pick<Recorder, "meter" | "fault"> | undefined;
+  /**
+   * Says whether calls to deprecated routes may be answered, counts them, and knows what is wrong with
+   * their record.
+   */
+  readonly recorder?: Pick<Recorder, "meter" | "intents" | "fault"> | undefined;
 }
 
 /** The settings that responses depend on. They have the same names in `Config`. */

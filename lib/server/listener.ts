@@ -26,38 +26,23 @@ interface ListenOptions extends Pick<Config, "host" | "port" | "reusePort"> {
   readonly onListen: (address: Deno.NetAddr) => void;
 }
 
-export interface Shutdown {
-  /** Aborts as soon as the process is stopping. */
-  readonly stopping: AbortSignal;
-  /** Whether the last flush has begun, after which no call would be recorded. */
-  hasLastFlushBegun: boolean;
-}
-
 /**
  * Wraps a handler to ask clients to close their connections as soon as the process is stopping.
- * Once the last flush has begun, it sends no response, whenever the request came, because the call
- * would not be recorded.
+ *
+ * @param stopping Aborts then.
  */
 export function closeWhenStopping(
   handle: (request: Request) => Response | Promise<Response>,
-  shutdown: Shutdown,
+  stopping: AbortSignal,
 ): (request: Request) => Response | Promise<Response> {
-  const unlessLate = (response: Response) => shutdown.hasLastFlushBegun ? NEVER : response;
   const answerAndClose = async (request: Request) => {
-    const response = await unlessLate(await handle(request));
+    const response = await handle(request);
     const copy = new Response(response.body, response); // others share a prepared response
     copy.headers.set("Connection", "close");
     return copy;
   };
-  return (request) => {
-    if (shutdown.hasLastFlushBegun) return NEVER;
-    if (shutdown.stopping.aborted) return answerAndClose(request);
-    const response = handle(request);
-    return response instanceof Promise ? response.then(unlessLate) : response;
-  };
+  return (request) => stopping.aborted ? answerAndClose(request) : handle(request);
 }
-
-const NEVER = new Promise<never>(() => {});
 
 /** A server that listens until it is shut down. */
 export class Listener {

@@ -6,7 +6,7 @@ import { messageOf } from "../input/printable.ts";
 import type { Log } from "../log/log.ts";
 import type { Recorder } from "../usage/record/recorder.ts";
 import { type Config, ConfigError } from "./config.ts";
-import { type Listen, Listener, type Shutdown } from "./listener.ts";
+import { type Listen, Listener } from "./listener.ts";
 import { onStopSignal } from "./stop_signal.ts";
 
 /** Thrown when the server cannot start. Its message is for the operator. */
@@ -38,18 +38,17 @@ export const DEPLOY_TIME_LIMITS = { requestsMs: 3_000, closeMs: 1_500 };
  * flushes the counts, finishes the requests in flight as far as time allows, and exits. Exits at
  * once at a second signal. If the start fails, prints the reason and exits.
  *
- * @param assemble Assembles the app. The state of the shutdown changes while the app runs.
+ * @param assemble Assembles the app. The signal aborts as soon as the process is stopping.
  */
 export async function runServer(
-  assemble: (shutdown: Shutdown) => Promise<App>,
+  assemble: (stopping: AbortSignal) => Promise<App>,
 ): Promise<void> {
   const stopping = new AbortController();
   const stopped = new Promise((resolve) =>
     stopping.signal.addEventListener("abort", resolve, { once: true })
   );
   try {
-    const shutdown: Shutdown = { stopping: stopping.signal, hasLastFlushBegun: false };
-    const app = await assemble(shutdown);
+    const app = await assemble(stopping.signal);
     const { log, recorder } = app;
     const { requestsMs, closeMs } = app.isOnDeploy ? DEPLOY_TIME_LIMITS : TIME_LIMITS;
     onStopSignal(() => stopping.abort()); // once a session is registered, its end must be recorded
@@ -57,7 +56,6 @@ export async function runServer(
     const listener = await listen(app);
     await stopped;
     await fulfilledWithin(requestsMs, Promise.all([listener.shutdown(), recorder.flush()]));
-    shutdown.hasLastFlushBegun = true;
     await fulfilledWithin(closeMs, app.close());
     const lost = recorder.unrecorded();
     log({ event: "stop", session: recorder.session, ...lost > 0 ? { lost } : {} });

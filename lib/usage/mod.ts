@@ -19,20 +19,28 @@ import {
   type RequestHead,
 } from "../lifecycle/serving/options.ts";
 import {
-  type Middleware,
+  middlewareOf,
   type NodeRequest,
   type NodeResponse,
+  type RecordedMiddleware,
   retire,
 } from "../lifecycle/serving/retire.ts";
-import { withLifecycle } from "../lifecycle/serving/with_lifecycle.ts";
+import {
+  type ApplyRetirement,
+  type CallRecord,
+  retirementOf,
+} from "../lifecycle/serving/retirement.ts";
+import { handlerOf } from "../lifecycle/serving/with_lifecycle.ts";
 import { FaultLog, lineLog, type Log, type LogEvent } from "../log/log.ts";
 import { PhaseLog } from "../log/phases.ts";
+import { isProbe } from "./record/client_names.ts";
 import { thisProcess } from "./record/node_process.ts";
 import { type OpenLedger, openLedger } from "./record/open_ledger.ts";
 import { Recorder } from "./record/recorder.ts";
 import { requireRouteNames } from "./record/records.ts";
 import { sessionFacts } from "./record/session_name.ts";
 
+export type { RecordedMiddleware } from "../lifecycle/serving/retire.ts";
 export type { LogEvent } from "../log/log.ts";
 
 /** The options of {@linkcode openUsage}. */
@@ -49,11 +57,19 @@ export interface UsageOptions {
    */
   readonly password?: (() => string | Promise<string>) | undefined;
   /**
-   * Whether to reject if the process cannot be registered. With `false`, the process serves with a
-   * `fault`, keeps its counts, and registers when it can; every verdict on its routes then rests on
-   * no such process having ended unregistered. Default: true.
+   * Whether to reject if the process cannot be registered. With `false`, the process starts with a
+   * `fault`, and registers when it can. Until then, the record takes none of its calls, and
+   * `unrecorded` says what becomes of them. Default: true.
    */
   readonly required?: boolean | undefined;
+  /**
+   * What to do with a call that the record cannot take within two seconds, for example because the
+   * database is away. Default: `"refuse"`, which answers 503 with `Retry-After: 5`. With `"serve"`,
+   * the call is served, and the log says so before. The session then says that it may serve such
+   * calls: if it ends without `close()`, verdicts are unknown from its last report on, and those of
+   * a process that never registered are not on record at all.
+   */
+  readonly unrecorded?: "refuse" | "serve" | undefined;
   /**
    * The URL at which clients reach the application: `https:` or `http:`, without user and password.
    * The page for a client's owner names it.
@@ -83,7 +99,10 @@ export interface ClientOption<Handled extends readonly unknown[]> {
 export interface Usage {
   /**
    * Does the same as the library's `retire()`, with the policy of a route, and counts the route's
-   * calls.
+   * calls. A call that the removal breaks is answered only once the record knows that somebody may
+   * have called. The first call after a pause waits for that, so that the middleware returns a
+   * promise; if the record does not take it, see `unrecorded`. No wait has an OPTIONS or an upgrade
+   * that is not refused, a refusal with 410, or a request of a gate's probe or `lifecycle check`.
    *
    * @throws {TypeError} If the route is not one of `routes`, or an option is not valid.
    */
@@ -95,10 +114,10 @@ export interface Usage {
     options?:
       & LifecycleOptions<RequestHead, readonly [Incoming, Outgoing]>
       & ClientOption<readonly [request: Incoming, response: Outgoing]>,
-  ): Middleware<Incoming, Outgoing>;
+  ): RecordedMiddleware<Incoming, Outgoing>;
   /**
    * Does the same as the library's `withLifecycle()`, with the policy of a route, and counts the
-   * route's calls.
+   * route's calls. The same calls wait as in `retire()`, before the handler is called.
    *
    * @throws {TypeError} If the route is not one of `routes`, or an option is not valid.
    */
@@ -119,8 +138,8 @@ export interface Usage {
   readonly fault: string | undefined;
   /**
    * Records the last calls, and that the process stops. Call it after the last response was sent:
-   * later calls are not recorded, and are logged as a fault. If you never call it, the verdict is
-   * unknown, as after a crash.
+   * whoever calls later is refused with 503, and what is answered later is not on record, which is
+   * logged as a fault.
    */
   close(): Promise<void>;
 }
@@ -129,6 +148,7 @@ const OPTION_NAMES = [
   "routes",
   "password",
   "required",
+  "unrecorded",
   "publicUrl",
   "contact",
   "retainDays",
@@ -142,13 +162,13 @@ const OPTION_NAMES = [
  *   the package `pg`.
  * @throws {TypeError} If an option is not valid.
  * @throws {Error} If the URL is wrong, or the package `pg` or Node's SQLite is missing. Unless
- *   `required` is false, also if the process cannot be registered: its calls would not be counted.
- *   The message has the cause.
+ *   `required` is false, also if the process cannot be registered: the record would take none of
+ *   its calls. The message has the cause.
  */
 export async function openUsage(database: string, options: UsageOptions): Promise<Usage> {
   requireOptions(options);
   const { routes: policies, password, required = true, retainDays = 400 } = options;
-  const { publicUrl, contact } = options;
+  const { publicUrl, contact, unrecorded = "refuse" } = options;
   const log = guarded(options.log ?? lineLog(Date.now));
   const warnings = new Set<string>(); // it may be opened again and again
   const onWarn = (message: string) => {
@@ -163,6 +183,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
   const recorder = new Recorder({
     ...{ ledger, policies, process, retainDays, publicUrl, contact, clock: Date.now, log },
     mayStartUnregistered: !required,
+    mayServeUnrecorded: unrecorded === "serve",
   });
   const phases = new PhaseLog({ policies, clock: Date.now, log });
   try {
@@ -173,21 +194,41 @@ export async function openUsage(database: string, options: UsageOptions): Promis
   }
   phases.start();
   if (recorder.isRegistered) log({ event: "session", ...sessionFacts(recorder.session, process) });
-  const { meter } = recorder;
+  const { meter, intents } = recorder;
   const faults = new FaultLog(log);
   let closing: Promise<void> | undefined;
   let wasLate = false;
 
+  /** Resolves to whether a call to a route may be answered. Never rejects. */
+  async function mayAnswer(route: string): Promise<boolean> {
+    if (await intents.hold(route)) return true;
+    if (unrecorded === "refuse" || closing !== undefined) return false;
+    faults.report(UNRECORDED, { route });
+    return true;
+  }
+
+  /** Returns what has to know of the calls to a route before they are answered. */
+  function recordOf(route: string): CallRecord {
+    return {
+      arrive(fields) {
+        if (isProbe(fields)) return undefined;
+        intents.arrive(route);
+        return intents.isHeld(route) || mayAnswer(route);
+      },
+      leave: () => intents.leave(route),
+    };
+  }
+
   /**
-   * Returns a route's policy, and its options with counting added.
+   * Returns what applies a route's policy, and records its calls.
    *
    * @param identify Returns the client's id.
    */
-  function counted<Incoming extends RequestHead, Rest extends readonly unknown[]>(
+  function recorded<Incoming extends RequestHead, Rest extends readonly unknown[]>(
     route: string,
     given: LifecycleOptions<Incoming, Rest>,
     identify: ((request: Incoming, ...rest: Rest) => unknown) | undefined,
-  ): [policy: Policy, options: LifecycleOptions<Incoming, Rest>] {
+  ): ApplyRetirement<Incoming, Rest> {
     const policy = Object.hasOwn(policies, route) ? policies[route] : undefined;
     if (policy === undefined) {
       const known = Object.keys(policies).map((name) => `"${name}"`).join(" or ");
@@ -214,7 +255,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
       }
       given.onCount?.(call, request, ...rest);
     };
-    return [policy, { ...given, onCount }];
+    return retirementOf(policy, { ...given, onCount }, recordOf(route));
   }
 
   async function end(): Promise<void> {
@@ -230,11 +271,13 @@ export async function openUsage(database: string, options: UsageOptions): Promis
   return {
     retire(route, options = {}) {
       const { client, ...given } = requireClient(options);
-      return retire(...counted(route, given, client && ((_, ...handled) => client(...handled))));
+      return middlewareOf(
+        recorded(route, given, client && ((_, ...handled) => client(...handled))),
+      );
     },
     withLifecycle(handler, route, options = {}) {
       const { client, ...given } = requireClient(options);
-      return withLifecycle(handler, ...counted(route, given, client));
+      return handlerOf(handler, recorded(route, given, client));
     },
     get session() {
       return recorder.session;
@@ -260,6 +303,8 @@ function idFrom(value: unknown): string | undefined {
   if (isPromise(value)) value.then(undefined, () => {}); // nobody else handles its rejection
   throw new TypeError(mismatch("client", value, "a function that returns a string or number"));
 }
+
+const UNRECORDED = "The record of calls does not take this call, which is served all the same";
 
 const UNREGISTERED = "the process ends unregistered: no verdict knows that it served";
 
@@ -292,6 +337,7 @@ function requireClient<Options extends { readonly client?: unknown }>(options: O
 function requireOptions(options: UsageOptions): void {
   requireNames(options, OPTION_NAMES);
   const { routes, password, required = true, publicUrl, contact, retainDays = 1 } = options;
+  const { unrecorded = "refuse" } = options;
   const policies = Object.values(routes ?? {});
   if (policies.length === 0) throw new TypeError("routes: expected a policy for a route");
   requireRouteNames(routes);
@@ -304,6 +350,9 @@ function requireOptions(options: UsageOptions): void {
   }
   if (typeof required !== "boolean") {
     throw new TypeError(mismatch("required", required, "true or false"));
+  }
+  if (unrecorded !== "refuse" && unrecorded !== "serve") {
+    throw new TypeError(mismatch("unrecorded", unrecorded, '"refuse" or "serve"'));
   }
   requireUrl("publicUrl", publicUrl, PUBLIC_URL);
   requireUrl("contact", contact, CONTACT);

@@ -4,24 +4,22 @@ import { Command, Option } from "commander";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
 import { StorageError } from "../errors/storage_error.ts";
-import { parseInstant } from "../http/timestamp.ts";
 import { OTHER } from "../http/user_agent.ts";
 import { argument, numberArgument } from "../input/arguments.ts";
 import { messageOf } from "../input/printable.ts";
 import { describeError } from "../log/log.ts";
-import { goneJson, goneText, restartJson, restartText } from "./output/declaration_texts.ts";
+import { restartJson, restartText } from "./output/restart_texts.ts";
 import { usageJson } from "./output/json.ts";
 import { usagePage } from "./output/operator_page.ts";
 import { ownerPage, type OwnerPageOptions } from "./output/owner_page.ts";
 import { gateText, usageText } from "./output/text.ts";
 import type { Ledger } from "./record/ledger.ts";
-import { MINUTE_MS, type Session } from "./record/records.ts";
+import type { Session } from "./record/records.ts";
 import { sessionText } from "./record/session_name.ts";
 import { announcedPolicies, judgedRoutes } from "./verdict/announcements.ts";
-import { declareGone } from "./verdict/declarations.ts";
 import { probe, type ProbeOptions, type ProbeResult } from "./verdict/probe.ts";
 import { type ProgramNames, reportUsage, type UsageReport } from "./verdict/report.ts";
-import { waitForReports } from "./verdict/waiting.ts";
+import { readSessions, waitForReports } from "./verdict/waiting.ts";
 
 /** The parts of the command that each program supplies. */
 interface UsageHost<Options> {
@@ -55,8 +53,6 @@ interface CommandOptions {
   readonly ignore?: string[];
   readonly atMost?: number;
   readonly trustStops?: true;
-  readonly gone?: string[];
-  readonly ended?: number;
   readonly restart?: true;
   readonly route?: string[];
   readonly html?: string;
@@ -75,7 +71,7 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
         "--gate <days>",
         "print only the verdicts, the last one on all routes: exit 0 if there were no calls in the last" +
           " DAYS whole days and today so far, 1 if there were, 3 if unknown",
-        ["html", "gone", "restart", "days"],
+        ["html", "restart", "days"],
       ).argParser(daysArgument),
     )
     .option(
@@ -91,44 +87,29 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
     .option("--at-most <calls>", "calls that the verdict allows", callsArgument)
     .option(
       "--trust-stops",
-      "vouch for each time without a server: nothing else served, nothing was restored, and no clock" +
-        " was wrong",
+      "vouch for each time without a server: nothing else served, nothing was lost or restored, and no" +
+        " clock was wrong; and that no caller is missing where a process ended while it answered calls," +
+        " or may have served unrecorded ones",
     )
     .addOption(
       exclusive(
         "--client <client>",
         "report on this client only, with nothing of the others",
-        ["gate", "gone", "restart", "ignore", "atMost"],
+        ["gate", "restart", "ignore", "atMost"],
       ),
     )
     .option("--html <file>", "write a page; with --client, one to send to the client's owner")
     .option("--json", "print the whole report as JSON")
     .addOption(
       exclusive(
-        "--gone <session...>",
-        "vouch for silent sessions: their processes had ended by the time of --ended",
-        ["html"],
-      ),
-    )
-    .option(
-      "--ended <time>",
-      "with --gone, a time by which the processes had certainly ended, as their supervisor's log has it," +
-        " e.g. 2027-06-30T09:00:00Z; or now",
-      endedArgument,
-    )
-    .addOption(
-      exclusive(
         "--restart",
-        "start the record again from now, for example after a backup was restored; deletes nothing",
-        ["html", "gone"],
+        "start the record again, a day from now, for example after a backup was restored; deletes nothing",
+        ["html"],
       ),
     )
     .action(async (options: CommandOptions & Options, command: Command) => {
       if (options.gate === undefined && options.ignore !== undefined) {
         command.error("error: option '--ignore <client>' needs '--gate <days>'");
-      }
-      if ((options.gone === undefined) !== (options.ended === undefined)) {
-        command.error("error: options '--gone <session...>' and '--ended <time>' need each other");
       }
       try {
         await host.withRecord(options, (record) => runCommand(record, options, host));
@@ -142,32 +123,14 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
     });
 }
 
-/** Declares sessions gone, starts the record again, or reports. */
+/** Starts the record again, or reports. */
 async function runCommand(
   record: UsageRecord,
   options: CommandOptions,
   host: UsageHost<never>,
 ): Promise<void> {
-  const { gone, ended, restart } = options;
-  if (gone !== undefined && ended !== undefined) {
-    await declareSessions(record, { ...options, gone, ended }, host);
-  } else if (restart) {
-    await restartRecord(record, options, host);
-  } else {
-    await printReport(record, options, host);
-  }
-}
-
-async function declareSessions(
-  { ledger }: UsageRecord,
-  { gone, ended, json }: { readonly gone: string[]; readonly ended: number; readonly json?: true },
-  { print, printError }: UsageHost<never>,
-): Promise<void> {
-  for (const session of await declareGone(ledger, gone, ended)) {
-    await print(json ? goneJson(session) : goneText(session));
-    if (session.endedBy === ended) continue;
-    printError(`${sessionText(session)} had ended already, so this changes nothing`);
-  }
+  if (options.restart) await restartRecord(record, options, host);
+  else await printReport(record, options, host);
 }
 
 async function restartRecord(
@@ -175,7 +138,7 @@ async function restartRecord(
   { json }: CommandOptions,
   { print }: UsageHost<never>,
 ): Promise<void> {
-  const started = await ledger.restart(Date.now());
+  const started = await ledger.restart();
   await print(json ? restartJson(started) : restartText(started));
 }
 
@@ -209,16 +172,25 @@ async function printReport(
   await print(json ? usageJson(report) : usageText(report));
 }
 
-/** Probes for the gate if it can, waits for the servers' reports, and reads the ledger. */
+/**
+ * Reads the ledger. For the gate, first probes if it can, and waits for the servers' reports; a report
+ * waits for nobody.
+ */
 async function readReport(
   record: UsageRecord,
   { days, gate, html, route, ...options }: CommandOptions,
-  onWait: ProbeOptions["onWait"],
+  onWait: (sessions: readonly Session[]) => void,
 ): Promise<{ report: UsageReport; sessions: readonly Session[] }> {
   const { ledger, program, retainDays: usageDays } = record;
-  const finishProbe = gate === undefined ? undefined : await startProbe(record, route, onWait);
+  const isGate = gate !== undefined;
+  await ledger.timeline(); // refuses a replica before anything is waited for
+  const finishProbe = isGate ? await startProbe(record, route) : undefined;
+  // The order matters: the instant comes first, then sessions and intents, and rows last. It comes after
+  // the first requests of the probe, which start a server that sleeps until it is asked.
   const time = await ledger.time();
-  const sessions = await waitForReports(ledger, time, onWait);
+  const { sessions, intents } = isGate
+    ? await waitForReports(ledger, time, { routes: route, onWait })
+    : await readSessions(ledger);
   // An owner also has to know of routes that were deleted.
   const isForOwner = html !== undefined && options.client !== undefined;
   const all = isForOwner ? Object.keys(announcedPolicies(sessions)) : undefined;
@@ -228,6 +200,8 @@ async function readReport(
     days: gate ?? days,
     now: time.now,
     sessions,
+    intents,
+    isGate,
     probe: await finishProbe?.(),
     canProbe: record.probe !== undefined,
     usageDays,
@@ -240,7 +214,6 @@ async function readReport(
 async function startProbe(
   { ledger, probe: way }: UsageRecord,
   routes: readonly string[] | undefined,
-  onWait: ProbeOptions["onWait"],
 ): Promise<(() => Promise<ProbeResult>) | undefined> {
   if (way === undefined) return undefined;
   const sessions = await ledger.sessions();
@@ -248,7 +221,6 @@ async function startProbe(
     ...way,
     routes: routes ?? judgedRoutes(sessions),
     policies: announcedPolicies(sessions),
-    onWait,
   });
 }
 
@@ -258,16 +230,5 @@ const clientArgument = argument(
 );
 
 const callsArgument = numberArgument("a number of calls", 1_000_000);
-
-/** A clock elsewhere may be up to a minute ahead. */
-const endedArgument = argument(
-  "a time that has passed, with its offset, e.g. 2027-06-30T09:00:00Z, or now",
-  (text) => {
-    const now = Date.now();
-    if (text === "now") return now;
-    const time = text.includes(":") ? parseInstant(text) : undefined; // not the midnight of a day
-    return time !== undefined && time - now < MINUTE_MS ? time : undefined;
-  },
-);
 
 const daysArgument = numberArgument("a number of days", 3_650);

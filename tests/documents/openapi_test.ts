@@ -91,12 +91,13 @@ Deno.test("the OpenAPI description marks deprecated operations, with removal dat
 Deno.test("the OpenAPI description explains 503 and 410 by the policy", () => {
   const [unavailable, unpublished] = ["Storage unavailable", "Unpublished"];
   const [disabled, removed] = [", or: Brownout", ", or: Removed"];
+  const unrecorded = `${unavailable}, or: Record unavailable`;
   const rows: [path: string, policy: Policy, expected: [string, string]][] = [
-    ["/audio/{token}", PLAIN, [unavailable, unpublished]],
-    ["/audio/{token}", SUNSET, [unavailable, unpublished + removed]],
-    ["/video/{token}", FULL, [unavailable + disabled, unpublished + removed]],
+    ["/audio/{token}", PLAIN, [unrecorded, unpublished]],
+    ["/audio/{token}", SUNSET, [unrecorded, unpublished + removed]],
+    ["/video/{token}", FULL, [unrecorded + disabled, unpublished + removed]],
     ["/video/{token}", { ...FULL, brownoutStatus: 410 }, [
-      unavailable,
+      unrecorded,
       unpublished + disabled + removed,
     ]],
     ["/media/{token}", FULL, [unavailable, unpublished]],

@@ -11,6 +11,7 @@ import { newToken } from "../../lib/storage/token.ts";
 import { UsageMeter } from "../../lib/usage/record/meter.ts";
 import { createHandler } from "../../main.ts";
 import { plainHandler } from "../support/handlers.ts";
+import { fakeIntents } from "../support/intents.ts";
 import { failing, fails, OneItem } from "../support/one_item.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
@@ -111,7 +112,8 @@ Deno.test("createHandler() answers 500 if even the response cannot be made", asy
 });
 
 Deno.test("createHandler() answers 200 to a health check that says what is wrong with the counting", async () => {
-  const recorder = { meter: new UsageMeter({}), fault: undefined as string | undefined };
+  const { intents } = fakeIntents();
+  const recorder = { meter: new UsageMeter({}), intents, fault: undefined as string | undefined };
   const options = { config: CONFIG, clock: now, log() {}, recorder };
   const handle = plainHandler({ storage: new OneItem(), ...options });
   for (const [fault, text] of [[undefined, "ok\n"], ["…", "ok, but …\n"]]) {

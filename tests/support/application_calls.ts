@@ -3,8 +3,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { once } from "node:events";
-import type { LifecycleOptions, Middleware, RequestHead } from "../../lib/lifecycle/mod.ts";
+import type { LifecycleOptions, RequestHead } from "../../lib/lifecycle/mod.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
+import type { RecordedMiddleware } from "../../lib/lifecycle/serving/retire.ts";
 import { requestRaw } from "./raw_http.ts";
 
 export const POLICY = definePolicy({
@@ -209,12 +210,12 @@ export async function callFetch(
 /** Makes a call through Node's server with a middleware, which answers 500 for an error. */
 export async function callNode(
   { at, method = "GET", userAgent = "curl", applies, answer }: ApplicationCall,
-  retired: (options: LifecycleOptions<RequestHead>) => Middleware,
+  retired: (options: LifecycleOptions<RequestHead>) => RecordedMiddleware,
 ): Promise<void> {
   const middleware = retired({ applies, clock: () => at });
-  const server = createServer((request, response) => {
+  const server = createServer(async (request, response) => {
     try {
-      middleware(request, response, () => {
+      await middleware(request, response, () => {
         if (typeof answer !== "number") throw new Error("bug");
         response.writeHead(answer, { "Content-Length": 0 }).end();
       });

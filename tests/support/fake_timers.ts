@@ -19,7 +19,11 @@ export function fakeTimers() {
     timers.set(timer, made);
     return timer;
   };
-  const startOnce = (run: () => void, delay: number) => start({ at: now + delay, run });
+  const startOnce = <Args extends unknown[]>(
+    run: (...args: Args) => void,
+    delay = 0,
+    ...args: Args
+  ) => start({ at: now + delay, run: () => run(...args) });
   const repeat = (run: () => void, interval: number) =>
     start({ at: now + interval, run, interval });
   const stop = (timer: object) => void timers.delete(timer);
@@ -42,8 +46,9 @@ export function fakeTimers() {
           timer.run();
           await new Promise((resolve) => turn(resolve));
         }
-        if (now === end) return;
+        if (now === end) break;
       }
+      await new Promise((resolve) => turn(resolve));
     },
     [Symbol.dispose]: () => stubs.forEach((stub) => stub[Symbol.dispose]()),
   };

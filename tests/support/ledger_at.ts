@@ -6,20 +6,36 @@ import { DENO_RUNTIME } from "../../lib/database/sqlite/deno_runtime.ts";
 import { Ledger } from "../../lib/usage/record/ledger.ts";
 import { LEDGER_OPTIONS } from "../../lib/usage/record/open_ledger.ts";
 
-/** Stands in every statement for the time at which it is run. */
-const CLOCK = "(the clock of the test)";
+/** These stand in every statement for what is so when it is run. */
+const [CLOCK, TIMELINE] = ["(the clock of the test)", "(the timeline of the test)"];
 
-/** Returns the ledger in a database to which a clock is added. */
-export function ledgerAt(database: Database, clock: () => number): Ledger {
+/**
+ * Returns the ledger in a database to which a clock is added.
+ *
+ * @param clock Returns the time in milliseconds since the epoch, each time that a statement asks.
+ * @param timeline Returns the timeline of the database, as an SQL expression. Default: its own.
+ */
+export function ledgerAt(
+  database: Database,
+  clock: () => number,
+  timeline: () => string = () => database.timeline,
+): Ledger {
   const dated = (statement: Statement): Statement => {
-    return { ...statement, text: statement.text.replaceAll(CLOCK, String(clock())) };
+    const { text } = statement;
+    return {
+      ...statement,
+      text: text.replaceAll(CLOCK, () => String(clock())).replaceAll(TIMELINE, timeline),
+    };
   };
   return new Ledger({
     clock: CLOCK,
+    timeline: TIMELINE,
+    unlessLocked: database.unlessLocked,
     batch: database.batch,
     rowsOf: (...args) => database.rowsOf(...args),
     query: (statement) => database.query(dated(statement)),
     queryAfterChanges: (statement, table) => database.queryAfterChanges(dated(statement), table),
+    write: (statement) => database.write(dated(statement)),
     transact: (statements, options) => database.transact(statements.map(dated), options),
   });
 }

@@ -1,8 +1,12 @@
 /** Sessions and rows in a ledger, written as a server writes them. */
 
+import { assert } from "@std/assert";
 import type { BeginOptions, Ledger } from "../../lib/usage/record/ledger.ts";
 import type { Session, UsageCount } from "../../lib/usage/record/records.ts";
-import { NOON, PROCESS } from "./counted_call.ts";
+import { PROCESS } from "./counted_call.ts";
+
+/** The time of a process that lives through everything. */
+export const FOREVER = Number.MAX_SAFE_INTEGER;
 
 /** Begins a session, as a server that registers does. */
 export async function begin(
@@ -11,14 +15,14 @@ export async function begin(
   options: BeginOptions = {},
 ): Promise<Session> {
   const session = {
-    ...{ id, policies: {}, process: PROCESS, clock: NOON, sequence: 0 },
-    mayStartUnregistered: false,
+    ...{ id, policies: {}, process: PROCESS, sequence: 0, mayServeUnrecorded: false },
     publicUrl: "https://api.example.com",
     contact: "mailto:api@example.com",
   };
-  const began = await ledger.begin(session, options) ?? NaN;
-  const later = { restarted: undefined, ended: undefined, endedBy: undefined, lead: undefined };
-  return { ...session, began, reported: began, ...later };
+  const begun = await ledger.begin(session, options);
+  assert(begun !== undefined, "the session to lapse is as it was left");
+  const { began, timeline } = begun;
+  return { ...session, began, timeline, reported: began, ended: undefined };
 }
 
 /** Adds rows, dated by their `last`, by a server that registers now, and stops. */
@@ -29,9 +33,8 @@ export async function addRows(
   const session = await begin(ledger);
   const parts = [...Map.groupBy(rows, ({ last }) => last)];
   for (const [sequence, [at, counts]] of parts.entries()) {
-    await ledger.add({ counts, at, isStopped: sequence === parts.length - 1 }, {
-      ...session,
-      sequence,
-    });
+    const isLast = sequence === parts.length - 1;
+    const report = isLast ? { intents: undefined, isStopped: true } : undefined;
+    await ledger.add({ counts, at, report }, { ...session, sequence }, FOREVER);
   }
 }

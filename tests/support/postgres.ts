@@ -65,6 +65,31 @@ export class PostgresServer implements AsyncDisposable {
     return server;
   }
 
+  /**
+   * Starts a copy of a server: a standby that follows it, or one that is restored from a backup to the
+   * point in time at which that was complete.
+   */
+  static async copy(of: PostgresServer, how: "standby" | "restored"): Promise<PostgresServer> {
+    const folder = await Deno.makeTempDir({ prefix: "media-head-postgres-" });
+    await Deno.chmod(folder, 0o777);
+    const data = `${folder}/data`;
+    await run("pg_basebackup", [
+      ...["--pgdata", data, "--host", of.folder, "--port", String(of.port)],
+      ...["--username", "postgres", "--checkpoint", "fast", "--no-sync"],
+      ...(how === "standby" ? ["--write-recovery-conf"] : []),
+    ]);
+    const restoring = {
+      restore_command: `cp ${of.folder}/data/pg_wal/%f %p`,
+      recovery_target: "immediate",
+      recovery_target_action: "promote",
+    };
+    const settings = how === "standby" ? {} : restoring;
+    const server = new PostgresServer(folder, freePort(), { ...of.#settings, ...settings });
+    if (how === "restored") await run("touch", [`${data}/recovery.signal`]);
+    await server.launch();
+    return server;
+  }
+
   /** The path of the certificate to trust. */
   get certificate(): string {
     return `${this.folder}/certificate.pem`;

@@ -1,7 +1,12 @@
 /** Reports on ledgers written by hand. */
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import type { Session, UsageRow } from "../../lib/usage/record/records.ts";
+import {
+  type Intent,
+  LEASE_MS,
+  type Session,
+  type UsageRow,
+} from "../../lib/usage/record/records.ts";
 import {
   type ProgramNames,
   reportUsage,
@@ -53,13 +58,24 @@ export function session(
   const at = (hoursAgo: number) => NOW - Math.round(hoursAgo * HOUR);
   const times = { began: at(beganHoursAgo), reported: at(reportedHoursAgo) };
   const sequence = times.reported > times.began ? 1 : 0;
-  const clock = times.reported;
-  return { id: "a", policies: POLICIES, process: PROCESS, clock, sequence, ...times, ...more };
+  const timeline = "7-1";
+  return { id: "a", policies: POLICIES, process: PROCESS, timeline, sequence, ...times, ...more };
 }
 
 /** Makes a session that began some hours before now, and has reported since the report was asked for. */
 export function running(beganHoursAgo: number, more: Partial<Session> = {}): Session {
   return session(beganHoursAgo, 0, { reported: NOW + 5_000, ...more });
+}
+
+/** Makes an intent that was written some hours before now, and has not been renewed since. */
+export function intent(
+  session: string,
+  writtenHoursAgo: number,
+  more: Partial<Intent> = {},
+): Intent {
+  const since = NOW - Math.round(writtenHoursAgo * HOUR);
+  const times = { since, until: since + LEASE_MS, settled: undefined };
+  return { id: crypto.randomUUID(), session, route: "/audio/:token", ...times, ...more };
 }
 
 /** How to report. */
@@ -68,6 +84,8 @@ interface ReportOptions extends Partial<UsageReportOptions> {
   readonly started?: number;
   /** How far the database's clock is behind the ledger's time, in milliseconds. */
   readonly lag?: number;
+  /** The database's timeline; by default that of the sessions. */
+  readonly timeline?: string;
 }
 
 /** How the media server's sentences name its command and settings. */
@@ -82,7 +100,7 @@ export const PROGRAM: ProgramNames = {
 export async function report(
   rows: readonly UsageRow[],
   sessions: readonly Session[],
-  { started, lag = 0, ...options }: ReportOptions = {},
+  { started, lag = 0, timeline = "7-1", ...options }: ReportOptions = {},
 ): Promise<UsageReport> {
   const ordered = sessions.toSorted((a, b) => a.began - b.began);
   const now = Math.max(NOW, ...sessions.map(({ reported }) => reported));
@@ -94,8 +112,12 @@ export async function report(
     hasClient: (name: string) => Promise.resolve(rows.some(({ client }) => client === name)),
     time: () => Promise.resolve({ clock: now - lag, now }),
     started: () => Promise.resolve(started ?? ordered[0]?.began),
+    timeline: () => Promise.resolve(timeline),
   };
-  const question = { days: 7, now: NOW, usageDays: 400, program: PROGRAM, sessions: ordered };
+  const question = {
+    ...{ days: 7, now: NOW, usageDays: 400, program: PROGRAM, sessions: ordered },
+    ...{ intents: [], isGate: true },
+  };
   return await reportUsage(ledger, { ...question, ...options });
 }
 

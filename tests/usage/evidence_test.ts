@@ -101,49 +101,45 @@ needing(...POSTGRES)(
     }),
 );
 
-for (const end of [undefined, "gone"] as const) {
-  needing(...POSTGRES)(
-    `a part whose COMMIT is not answered is recorded once: then the session is ${end ?? "open"}`,
-    async () => {
-      const name = await postgres().createDatabase();
-      const query = (sql: string) => postgres().query(sql, name);
-      await using relay = new Relay(postgres().port);
-      const { ledger, close } = await openEngine(postgres().urlOf(name, relay.port));
-      const now = performance.now.bind(performance);
-      const recorder = new Recorder({
-        ledger,
-        policies: { [ANSWER.route]: definePolicy({ deprecatedAt: "2027-01-01" }) },
-        process: PROCESS,
-        retainDays: 400,
-        clock: Date.now,
-        lifetime: now,
-        log() {},
-      });
-      await recorder.start();
-      for (let index = 0; index < 150; index++) {
-        countOne(recorder.meter, { userAgent: `App-${index}` });
-      }
-      let isAdding = false;
-      relay.onSent = (text) => void (isAdding ||= text.includes("INSERT INTO media_head_usage"));
-      relay.onReceived = (text) => {
-        if (isAdding && text.includes("COMMIT")) relay.lead(1); // nothing listens there
-      };
-      {
-        using _fast = stub(performance, "now", () => now() * 1_000); // it asks for a minute
-        await recorder.flush();
-      }
-      assertEquals([await query(CALLS), recorder.unrecorded()], [["100"], 150]);
-      relay.onReceived = () => {};
-      relay.lead(postgres().port);
-      if (end !== undefined) await ledger.end([recorder.session], 0);
-      await recorder.stop();
-      assertEquals([await query(CALLS), recorder.unrecorded()], [["150"], 0]);
-      const ended = await query("SELECT ended FROM media_head_session ORDER BY began");
-      assertEquals(ended, [...end === undefined ? [] : [end], "stopped"]);
-      await close();
-    },
-  );
-}
+needing(...POSTGRES)(
+  "a part whose COMMIT is not answered is recorded once",
+  async () => {
+    const name = await postgres().createDatabase();
+    const query = (sql: string) => postgres().query(sql, name);
+    await using relay = new Relay(postgres().port);
+    const { ledger, close } = await openEngine(postgres().urlOf(name, relay.port));
+    const now = performance.now.bind(performance);
+    const recorder = new Recorder({
+      ledger,
+      policies: { [ANSWER.route]: definePolicy({ deprecatedAt: "2027-01-01" }) },
+      process: PROCESS,
+      retainDays: 400,
+      clock: Date.now,
+      lifetime: now,
+      log() {},
+    });
+    await recorder.start();
+    for (let index = 0; index < 150; index++) {
+      countOne(recorder.meter, { userAgent: `App-${index}` });
+    }
+    let isAdding = false;
+    relay.onSent = (text) => void (isAdding ||= text.includes("INSERT INTO media_head_usage"));
+    relay.onReceived = (text) => {
+      if (isAdding && text.includes("COMMIT")) relay.lead(1); // nothing listens there
+    };
+    {
+      using _fast = stub(performance, "now", () => now() * 1_000); // it asks for a minute
+      await recorder.flush();
+    }
+    assertEquals([await query(CALLS), recorder.unrecorded()], [["100"], 150]);
+    relay.onReceived = () => {};
+    relay.lead(postgres().port);
+    await recorder.stop();
+    assertEquals([await query(CALLS), recorder.unrecorded()], [["150"], 0]);
+    assertEquals(await query("SELECT ended FROM media_head_session"), ["stopped"]);
+    await close();
+  },
+);
 
 needing("processes", program("strace"))(
   "what counts as evidence is synced to disk on SQLite",
@@ -167,17 +163,22 @@ needing("processes", program("strace"))(
           line.split(" ")[0]
         );
       };
-      const server = await ServerProcess.start(REMOVED, folder, { runner });
+      const environment = { ...REMOVED, AFTER_SUNSET: "redirect" }; // which serves its client
+      const server = await ServerProcess.start(environment, folder, { runner });
       const registered = await syncs();
       const serving = String(server.pid); // it also syncs when SQLite begins or checkpoints a log
       const isBeside = (thread: string | undefined) => thread !== serving;
       assert(registered.some(isBeside), "the registration, before the first response");
-      await until("a flush", async () => (await syncs()).length >= registered.length + 2);
-      const flushed = (await syncs()).slice(registered.length);
-      assert(flushed.every(isBeside), "beside the thread that serves");
+      const call = () => requestRaw(server.port, "HEAD", `/audio/${newToken()}`);
+      const { status } = await call();
+      assertEquals(status, 308);
+      const intended = (await syncs()).slice(registered.length).filter(isBeside);
+      assert(intended.length > 0, "the intent, before the first answer");
+      for (let calls = 0; calls < 20; calls++) await call();
+      assertEquals((await syncs()).slice(registered.length).filter(isBeside), intended);
       const before = (await syncs()).length;
       await server.stop();
       const stopped = (await syncs()).slice(before).filter(isBeside);
-      assert(stopped.length > 1, "the stop, after its first flush");
+      assert(stopped.length > 0, "the stop");
     }),
 );

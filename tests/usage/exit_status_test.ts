@@ -18,6 +18,8 @@ import { run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
+import { POSTGRES, PostgresServer } from "../support/postgres.ts";
+import { ServerProcess } from "../support/server.ts";
 
 const test = needing("processes");
 
@@ -33,8 +35,7 @@ const WRONG_WORDS: readonly Failure[] = [
   [["--at-most", "few"], WRONG_USAGE, /a number of calls from 1/],
   [["--ignore", "(other)"], WRONG_USAGE, /the name of one client/],
   [["--client", "app curl"], WRONG_USAGE, /cannot be used with option/],
-  [["--gone", "x", "--ended", "now"], WRONG_USAGE, /cannot be used with option/],
-  [["--ended", "now"], WRONG_USAGE, /need each other/],
+  [["--restart"], WRONG_USAGE, /cannot be used with option/],
   [["now"], WRONG_USAGE, /too many arguments/],
 ];
 
@@ -44,6 +45,22 @@ const UNKNOWN_ROUTE: Failure = [
   WRONG_USAGE,
   /route "\/audio" was never counted, expected "/,
 ];
+
+/** Runs `lifecycle usage` in this process. */
+async function lifecycleUsage(...words: string[]): Promise<CommandResult> {
+  let [stdout, stderr] = ["", ""];
+  const writing = (add: (part: string) => void) =>
+    ((part: string, done?: () => void) => {
+      add(part);
+      done?.();
+      return true;
+    }) as typeof process.stdout.write;
+  using _stdout = stub(process.stdout, "write", writing((part) => void (stdout += part)));
+  using _stderr = stub(process.stderr, "write", writing((part) => void (stderr += part)));
+  using _error = stub(console, "error", (line) => void (stderr += `${line}\n`));
+  const code = await runUsage(words);
+  return { code, stdout, stderr };
+}
 
 function check({ code, stdout, stderr }: CommandResult, [words, status, said]: Failure): void {
   assertEquals(code, status, `${words.join(" ")}: ${stdout}${stderr}`);
@@ -72,8 +89,9 @@ test("media usage --gate fails with 2 where it is wrong, and with 3 where nothin
     database.exec(sql);
   };
   execute(
-    `INSERT INTO media_head_session (id, policies, pid, process_started, began, reported, clock, sequence)
-    VALUES ('a', '{"/audio/:token":{"deprecatedAt":0,"brownouts":[]}}', 1, 0, 0, 0, 0, 0)`,
+    `INSERT INTO media_head_session
+       (id, policies, pid, process_started, began, reported, timeline, sequence, may_serve_unrecorded)
+     VALUES ('a', '{"/audio/:token":{"deprecatedAt":0,"brownouts":[]}}', 1, 0, 0, 0, '', 0, 0)`,
   );
   check(await gate(UNKNOWN_ROUTE), UNKNOWN_ROUTE);
   const damaged: [sql: string, said: RegExp][] = [
@@ -121,21 +139,36 @@ test("lifecycle usage --gate fails with 2 where it is wrong, and with 3 where no
       [[...record("empty"), "--route", "/v1"], UNKNOWN, /^Unknown: /],
       [[...record("empty"), "--probe", "http://a/v1"], UNKNOWN, /^Unknown: /],
     ];
-    let text = "";
-    const write = ((part: string, done?: () => void) => {
-      text += part;
-      done?.();
-      return true;
-    }) as typeof process.stdout.write;
-    using _stdout = stub(process.stdout, "write", write);
-    using _stderr = stub(process.stderr, "write", write);
-    using _error = stub(console, "error", (line) => void (text += line));
-    for (const row of rows) {
-      text = "";
-      const code = await runUsage(["--gate", "1", ...row[0]]);
-      check({ code, stdout: text, stderr: "" }, row);
-    }
+    for (const row of rows) check(await lifecycleUsage("--gate", "1", ...row[0]), row);
   }));
+
+needing(...POSTGRES)(
+  "a replica, which may be behind, gets neither a verdict nor a report",
+  () =>
+    inFolder(async (folder) => {
+      await using database = await PostgresServer.start();
+      const url = database.urlOf(await database.createDatabase());
+      const environment = { DEPRECATED_AT: "1999-01-01", DATABASE_URL: url };
+      await (await ServerProcess.start(environment, folder)).stop();
+      await database.stop();
+      await Deno.writeTextFile(`${database.folder}/data/standby.signal`, "");
+      await database.launch();
+      const commands: [name: string, run: (...words: string[]) => Promise<CommandResult>][] = [
+        ["media usage", (...words) => mediaHere(folder, ["usage", ...words], environment)],
+        ["lifecycle usage", (...words) => lifecycleUsage("--database", url, ...words)],
+      ];
+      for (const [name, run] of commands) {
+        for (const [words, status] of [[["--gate", "1"], UNKNOWN], [[], 1]] as const) {
+          const { code, stdout, stderr } = await run(...words);
+          assertEquals([code, stdout], [status, ""], name);
+          assertMatch(
+            stderr,
+            /^(?:media|lifecycle): the database is a replica, which may be behind; expected the primary\n$/,
+          );
+        }
+      }
+    }),
+);
 
 test("lifecycle usage --gate fails with 3 where even the command cannot be loaded", () =>
   inFolder(async (folder) => {

@@ -14,6 +14,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import process from "node:process";
+import { DatabaseSync } from "node:sqlite";
 import { sqliteAt } from "../../lib/database/place.ts";
 import { nodeRuntime } from "../../lib/database/sqlite/node_runtime.ts";
 import { CONTACT } from "../../lib/input/contact.ts";
@@ -23,10 +24,12 @@ import { PhaseLog } from "../../lib/log/phases.ts";
 import { runUsage } from "../../lib/usage/lifecycle_usage.ts";
 import { type LogEvent, openUsage, type UsageOptions } from "../../lib/usage/mod.ts";
 import { openLedger } from "../../lib/usage/record/open_ledger.ts";
+import { askGate } from "../support/gate.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { needing } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
+import { until } from "../support/within.ts";
 
 const test = needing("files");
 
@@ -136,8 +139,10 @@ test("openUsage() names its session and process, in the log and in the gate's wo
     assertEquals(registered?.process, { ...process, started: Date.parse(String(started)) });
     const said: string[] = [];
     using _stdout = stub(console, "error", (line) => void said.push(line));
-    const file = `${folder}/page.html`; // so that nothing is printed but that
-    assertEquals(await runUsage(["--database", `sqlite:${path}`, "--html", file]), 0);
+    // Its intent is not settled until the next report, which a gate waits for.
+    await (await usage.withLifecycle(old, "/v1")(new Request("http://test/v1"))).text();
+    const [status, text] = await askGate(`sqlite:${path}`);
+    assertEquals(status, 1, text);
     const name = `session ${session} (process ${Deno.pid} on ${Deno.hostname()}, started at `;
     assertStringIncludes(String(said), `waiting for the next report of ${name}`);
     await usage.close();
@@ -159,7 +164,7 @@ test("openUsage() counts whatever a request has, and calls the route's own onCou
         getHeaders: () => ({}),
         ...{ setHeader() {}, removeHeader() {}, writeHead() {}, once() {}, end() {} },
       };
-      retired({ method: "GET", url: "/v1", headers }, response, () => {
+      await retired({ method: "GET", url: "/v1", headers }, response, () => {
         Reflect.apply(response.writeHead, response, [200]);
       });
     }
@@ -286,15 +291,14 @@ needing("files", "network")(
     }),
 );
 
-test("close() ends the record once, and later calls are a fault that is logged once", () =>
+test("close() ends the record once, and later calls are refused", () =>
   inFolder(async (folder) => {
     const { usage, rows, events } = await opened(folder);
     const handler = usage.withLifecycle(old, "/v1");
-    const call = async () => await (await handler(new Request("http://test/v1"))).text();
-    await call();
-    assertEquals(usage.fault, undefined);
+    const call = async () => (await handler(new Request("http://test/v1"))).status;
+    assertEquals([await call(), usage.fault], [200, undefined]);
     await Promise.all([usage.close(), usage.close()]);
-    for (let count = 0; count < 3; count++) assertEquals(await call(), "old");
+    for (let count = 0; count < 3; count++) assertEquals(await call(), 503);
     const late = "calls were answered after close(), and are not on record";
     assertEquals(usage.fault, late);
     const [, fault, ...others] = events;
@@ -302,6 +306,50 @@ test("close() ends the record once, and later calls are a fault that is logged o
     assert(String(fault?.["cause"]).includes(late));
     assertEquals((await rows()).map(({ calls }) => calls), [1]);
   }));
+
+/** What becomes of a call that was under way when the record was closed. */
+const UNDER_WAY: [
+  unrecorded: "refuse" | "serve",
+  takes: boolean,
+  intents: number,
+  ended: string | null,
+][] = [
+  ["refuse", true, 1, "stopped"],
+  ["serve", true, 1, "stopped"],
+  ["serve", false, 0, null],
+];
+
+for (const [unrecorded, takes, intents, ended] of UNDER_WAY) {
+  const what = takes ? `"${unrecorded}"` : "the ledger not having taken it";
+  test(`a call that close() did not wait for is a fault, and the record shows it, with ${what}`, () =>
+    inFolder(async (folder) => {
+      const { usage, events } = await opened(folder, { unrecorded });
+      using file = new DatabaseSync(`${folder}/calls.sqlite`);
+      const { promise, resolve } = Promise.withResolvers<Response>();
+      let isCalled = false;
+      const handler = usage.withLifecycle(
+        () => {
+          isCalled = true;
+          return promise;
+        },
+        "/v1",
+      );
+      if (!takes) file.exec("BEGIN IMMEDIATE");
+      const answer = handler(new Request("http://test/v1"));
+      await until("the handler", () => isCalled);
+      if (!takes) file.exec("ROLLBACK");
+      await usage.close();
+      resolve(old());
+      assertEquals(await (await answer).text(), "old");
+      assertEquals(usage.fault, "calls were answered after close(), and are not on record");
+      const errors = events.filter(({ event }) => event === "error").map(({ cause }) => cause);
+      assertMatch(String(errors.at(-1)), /after close\(\)/);
+      const states = file.prepare(
+        "SELECT ended, (SELECT count(*) FROM media_head_intent) AS intents FROM media_head_session",
+      );
+      assertEquals(states.all().map((row) => ({ ...row })), [{ ended, intents }]);
+    }));
+}
 
 test("openUsage() goes on if the log throws", () =>
   inFolder(async (folder) => {
@@ -323,13 +371,14 @@ test("openUsage() rejects what it cannot count by, or record in", () =>
     const wrong: [options: object, message: string][] = [
       [{ retainDays: 0 }, "retainDays: expected whole days from 1, got 0"],
       [{ retainDays: "30" }, 'retainDays: expected whole days from 1, got "30"'],
-      [{ retain: 30 }, "options: expected only routes, password, required, publicUrl, "],
+      [{ retain: 30 }, "options: expected only routes, password, required, unrecorded, "],
       [{ routes: {} }, "routes: expected a policy for a route"],
       [{ routes: undefined }, "routes: expected a policy for a route"],
       [{ routes: { "/v1": { deprecatedAt: "2026-11-21" } } }, "policy: expected the result of"],
       [{ clientField: "X-Client" }, 'retainDays, log, got "clientField"'],
       [{ password: "secret" }, "password: expected a function that returns the password"],
       [{ required: "no" }, 'required: expected true or false, got "no"'],
+      [{ unrecorded: true }, 'unrecorded: expected "refuse" or "serve", got true'],
       [{ publicUrl: "api.example.com" }, url("publicUrl", "https: or http:")],
       [
         { publicUrl: "https://me:secret@h" },

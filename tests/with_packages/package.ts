@@ -126,7 +126,7 @@ test("the package works on the oldest Node and the newest, and on Deno", async (
     `  successor-version: ${origin.url("/v2")}\n  no faults\n`;
   const command = "node_modules/@media-head/lifecycle/usage/lifecycle_program.js";
   for (const [program = "", ...args] of [["node"], [node], [Deno.execPath(), "run", "-A"]]) {
-    for (const name of ["retire.mjs", "require.cjs"]) {
+    for (const name of ["retire.mjs", "leaving.mjs", "require.cjs"]) {
       const { text, errors } = await run(folder, program, ...args, name);
       assertEquals(text, "passed\n", `${program}: ${errors}`);
     }
@@ -175,7 +175,7 @@ test("the package is small, and the library in it needs nothing else", async () 
   const { text } = await run(folder, "tar", "-tvzf", tarball);
   const files = text.trim().split("\n").map((line) => line.split(/\s+/));
   const size = files.reduce((sum, [, , size]) => sum + Number(size), 0);
-  assert(size <= 395_000, `${size} bytes`);
+  assert(size <= 420_000, `${size} bytes`);
   const names = files.map((words) => words.at(-1)?.replace("package/", "") ?? "");
   for (
     const name of ["README.md", "LICENSE", "package.json", "lifecycle/mod.mjs", "usage/mod.mjs"]
@@ -245,35 +245,24 @@ test("README's program for Express runs as it is pasted, and counts routes witho
   }
 });
 
-/** A moment as JSON, which has no `Infinity`. */
-interface MomentRecord {
-  readonly phase: string;
-  readonly until: number | null;
-}
-
-/** Each phase: an instant, the status of a refusal, and Cache-Control. */
+/** Each phase: an instant, the status of a refusal, Cache-Control, and the end. */
 const PHASES: [
-  moment: MomentRecord,
+  phase: string,
   now: string,
   refused: number | undefined,
   cacheControl: RegExp,
+  end: string | null,
 ][] = [
   [
-    { phase: "announced", until: Date.parse("2026-11-21T00:00:00Z") },
-    ...["2026-11-20T23:59:00Z", undefined, /\bmax-age=59, .*must-revalidate/] as const,
+    ...["announced", "2026-11-20T23:59:00Z", undefined] as const,
+    ...[/\bmax-age=59, .*must-revalidate/, "2026-11-21"] as const,
   ],
   [
-    { phase: "deprecated", until: Date.parse("2027-05-03T09:00:00Z") },
-    ...["2027-05-03T08:59:00Z", undefined, /\bmax-age=59, .*must-revalidate/] as const,
+    ...["deprecated", "2027-05-03T08:59:00Z", undefined] as const,
+    ...[/\bmax-age=59, .*must-revalidate/, "2027-05-03T09:00Z"] as const,
   ],
-  [
-    { phase: "brownout", until: Date.parse("2027-05-03T10:00:00Z") },
-    ...["2027-05-03T09:30:00Z", 503, /^no-store, no-transform$/] as const,
-  ],
-  [
-    { phase: "removed", until: null },
-    ...["2027-06-30T00:00:00Z", 410, /^max-age=300, no-transform$/] as const,
-  ],
+  ["brownout", "2027-05-03T09:30:00Z", 503, /^no-store, no-transform$/, "2027-05-03T10:00Z"],
+  ["removed", "2027-06-30T00:00:00Z", 410, /^max-age=300, no-transform$/, null],
 ];
 
 /** A program that runs. */
@@ -309,8 +298,7 @@ async function checkPhases(subject: Subject): Promise<void> {
     ["redirect", 302, undefined],
     ["broken", 200, broken],
   ];
-  for (const [moment, now, refused, cacheControl] of PHASES) {
-    const { phase } = moment;
+  for (const [phase, now, refused, cacheControl, end] of PHASES) {
     await control(`?${Date.parse(now)}`);
     for (const [path, own, content] of refused ? paths.slice(0, 1) : paths) { // all is refused alike
       const status = refused ?? own;
@@ -330,7 +318,8 @@ async function checkPhases(subject: Subject): Promise<void> {
         const call = {
           route: `/v1/${path}`,
           client: "curl",
-          ...moment,
+          phase,
+          until: end && Date.parse(end),
           status,
           breaks: status !== 404,
         };
@@ -390,8 +379,8 @@ async function checkSpellings(
   { mounts, isWorker = false }: { mounts: boolean; isWorker?: boolean },
 ): Promise<void> {
   const port = Number(new URL(origin).port);
-  const phases = PHASES.filter(([{ phase }]) => phase === "deprecated" || phase === "removed");
-  for (const [{ phase }, now, refused] of phases) {
+  const phases = PHASES.filter(([phase]) => phase === "deprecated" || phase === "removed");
+  for (const [phase, now, refused] of phases) {
     await control(`?${Date.parse(now)}`);
     for (const [target, successor] of SPELLINGS) {
       if (isWorker && target.startsWith("http:")) continue; // workerd takes it for a path
@@ -431,31 +420,98 @@ async function sendRaw(port: number, target: string) {
   return { status: Number(line.split(" ")[1]), headers };
 }
 
-/** The programs on Node: where each listens, and how many ways it has to answer. */
-const onNode = shared(NPM, async () => {
-  const process = await start([installed().node, "main.mts"]);
+/** Starts the programs on Node. Returns where each listens, and how many ways it has to answer. */
+async function startAll(env: Record<string, string> = {}) {
+  const process = await start([installed().node, "main.mts"], { env });
   const programs: Record<string, { port: number; ways: number }> = JSON.parse(process.output());
   const of = (name: string) => {
     const { port = 0, ways = 0 } = programs[name] ?? {};
     return { origin: `http://127.0.0.1:${port}`, ways };
   };
-  return { of, names: Object.keys(programs), [Symbol.asyncDispose]: process[Symbol.asyncDispose] };
-});
+  const { origin } = of("control");
+  return {
+    of,
+    names: Object.keys(programs).filter((name) => name !== "control"),
+    control: async (query: string) => await (await fetch(origin + query)).json(),
+    [Symbol.asyncDispose]: process[Symbol.asyncDispose],
+  };
+}
+
+const onNode = shared(NPM, startAll);
 
 test("every framework on Node retires its routes, however it answers", async (t) => {
-  const node = onNode();
-  const { origin } = node.of("control");
-  const control = async (query: string) => await (await fetch(origin + query)).json();
-  for (const name of node.names.filter((name) => name !== "control")) {
+  const { of, names, control } = onNode();
+  for (const name of names) {
     const isWhole = name !== "Hono";
     const hasErrors = name !== "Fetch";
-    const subject = { ...node.of(name), control, hasErrors, isWhole };
+    const subject = { ...of(name), control, hasErrors, isWhole };
     await t.step(name, async () => {
       await checkPhases(subject);
       await checkSpellings(subject, { mounts: /Express|NestJS|Hono/.test(name) });
     });
   }
 });
+
+test("every framework on Node waits for a record, and goes on once, or refuses", async (t) => {
+  await using node = await startAll({ WAITS: "1" });
+  const { of, names, control } = node;
+  for (const name of names.filter((name) => !/Hono|Fetch/.test(name))) { // they use no middleware
+    const subject = { ...of(name), control, hasErrors: true, isWhole: true };
+    await t.step(name, async () => {
+      await checkPhases(subject);
+      await checkSpellings(subject, { mounts: /Express|NestJS/.test(name) });
+      await checkUnrecorded(subject);
+    });
+  }
+  const { origin } = of("Fastify");
+  const handled = async () => await (await fetch(`${origin}/handled`)).json();
+  const before = await handled();
+  assertEquals((await send(origin, "GET", "/v1/ways/0")).text, "old");
+  assertEquals(await handled(), before + 2, "the call and the second question");
+});
+
+test("what a handler throws after a wait is an uncaught exception, as without one", async () => {
+  const { folder, node } = installed();
+  const catching =
+    'process.on("uncaughtException", ({ message }) => { console.log(message); process.exit(3); });';
+  for (const listener of ["", catching]) {
+    const ends = [];
+    for (const waits of [[], ["WAITS=1"]]) {
+      const program = `${listener} import("./on_node.mts").then(({ retired }) => {
+        const server = require("node:http").createServer((request, response) =>
+          retired(request, response, () => { throw new TypeError("a bug"); })
+        ).listen(0, "127.0.0.1", () => {
+          fetch("http://127.0.0.1:" + server.address().port + "/v1").catch(() => {});
+        });
+      });`;
+      const { code, text, errors } = await run(folder, "env", ...waits, node, "--eval", program);
+      ends.push([code, text, /^TypeError: a bug$/m.test(errors)]);
+    }
+    assertEquals(ends[1], ends[0]);
+    assertEquals(ends[0], listener === "" ? [1, "", true] : [3, "a bug\n", false]);
+  }
+});
+
+/** Checks what a call gets that a record does not take, and that it is counted. */
+async function checkUnrecorded({ origin, control }: Subject): Promise<void> {
+  await control(`?${Date.parse("2026-12-01")}`);
+  const port = Number(new URL(origin).port);
+  const got = [];
+  for (const method of ["GET", "HEAD"]) {
+    const fields = { "User-Agent": "curl/8", "X-Unrecorded": "1", Origin: ORIGIN };
+    const response = await requestRaw(port, method, "/v1/ways/0", fields);
+    got.push(response.fields.filter(([name]) => name !== "date"));
+    assertEquals(response.status, 503);
+    const names = ["retry-after", "cache-control", "deprecation", "access-control-allow-origin"];
+    assertEquals(names.map((name) => field(response, name)), [
+      ...["5", "no-store, no-transform", "@1795219200", ORIGIN],
+    ]);
+    assertEquals(response.content.length > 0, method === "GET");
+  }
+  assertEquals(got[1], got[0]);
+  const calls = await control("?0") as { status: number; breaks: boolean }[];
+  assertEquals(calls.map(({ status, breaks }) => [status, breaks]), [[503, true], [503, true]]);
+}
 
 test("a Fetch handler and Hono retire their routes on Deno and Workers", async (t) => {
   const node = onNode();
@@ -589,8 +645,7 @@ test("the program in front retires what runs behind it, and passes on the rest",
     const origin = `http://127.0.0.1:${port}`;
     const { text, exitStatus } = await runLifecycle(["check", `${origin}/v1/songs`]);
     assertEquals(exitStatus, 0, text);
-    for (const [moment, now, refused, cacheControl] of PHASES) {
-      const { phase } = moment;
+    for (const [phase, now, refused, cacheControl, end] of PHASES) {
       await control(`?${Date.parse(now)}`);
       for (const method of ["HEAD", "GET", "POST"]) {
         const status = refused ?? 200;
@@ -602,7 +657,7 @@ test("the program in front retires what runs behind it, and passes on the rest",
         );
         assertMatch(headers.get("cache-control") ?? "", cacheControl);
         assertMatch(headers.get("link") ?? "", /^<\/v2\/songs>; rel="successor-version", /);
-        const call = { ...moment, status, client: "curl", breaks: true };
+        const call = { phase, until: end && Date.parse(end), status, client: "curl", breaks: true };
         await until("the count", () => front.output().includes("\n"));
         assertEquals(JSON.parse(front.output().trim().split("\n").at(-1) ?? ""), call);
       }

@@ -38,24 +38,39 @@ const installed = shared(NPM, async () => {
   };
 });
 
-/** An application's record, and how to move it into the past. */
+/** An application's record, and how to move it into the past, or back. */
 interface TestRecord extends AsyncDisposable {
   readonly database: string;
-  age(): Promise<unknown>;
+  age(days: number): Promise<unknown>;
+  /** Lets the session of a process that was killed be silent for two minutes. */
+  silence(pid: number): Promise<unknown>;
 }
 
-const AGED = `UPDATE media_head_session SET began = began - ${40 * DAY_MS},
-    reported = reported - ${40 * DAY_MS}, clock = clock - ${40 * DAY_MS};
-  UPDATE media_head_ledger SET started = started - ${40 * DAY_MS}`;
+const agedBy = (days: number) =>
+  `UPDATE media_head_session SET began = began - ${days * DAY_MS},
+    reported = reported - ${days * DAY_MS};
+  UPDATE media_head_intent SET since = since - ${days * DAY_MS}, until = until - ${days * DAY_MS};
+  UPDATE media_head_ledger SET started = started - ${days * DAY_MS}`;
+
+const silenceOf = (pid: number) =>
+  `UPDATE media_head_session SET reported = reported - 120000, began = began - 120000
+    WHERE pid = ${pid}`;
 
 function sqliteRecord(name: string): TestRecord {
   const path = `${installed().folder}/${name}.sqlite`;
   return {
     database: `sqlite:${path}`,
     // deno-lint-ignore require-await
-    async age() {
+    async age(days) {
       using database = new DatabaseSync(path);
-      database.exec(`UPDATE media_head_usage SET day = date(day, '-40 days'); ${AGED}`);
+      database.exec(
+        `UPDATE media_head_usage SET day = date(day, '${-days} days'); ${agedBy(days)}`,
+      );
+    },
+    // deno-lint-ignore require-await
+    async silence(pid) {
+      using database = new DatabaseSync(path);
+      database.exec(silenceOf(pid));
     },
     async [Symbol.asyncDispose]() {},
   };
@@ -64,10 +79,12 @@ function sqliteRecord(name: string): TestRecord {
 async function postgresRecord(): Promise<TestRecord> {
   const server = await PostgresServer.start();
   const name = await server.createDatabase();
-  const days = "UPDATE media_head_usage SET day = to_char(day::date - 40, 'YYYY-MM-DD')";
+  const moved = (days: number) =>
+    `UPDATE media_head_usage SET day = to_char(day::date - ${days}, 'YYYY-MM-DD')`;
   return {
     database: server.urlOf(name),
-    age: () => server.query(`${days}; ${AGED}`, name),
+    age: (days) => server.query(`${moved(days)}; ${agedBy(days)}`, name),
+    silence: (pid) => server.query(silenceOf(pid), name),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }
@@ -115,7 +132,7 @@ const SCENES: [name: string, runtime: Runtime, isModule: boolean, open: () => un
 for (const [name, runtime, isModule, open] of SCENES) {
   const needs = open === postgresRecord ? [...NPM, ...POSTGRES] : NPM;
   needing(...needs)(
-    `an application's gate counts every call, and knows a killed process, with ${name}`,
+    `an application's gate counts every call, and knows that no server runs, with ${name}`,
     async () => {
       const { folder, [runtime]: words } = installed();
       await using record = await open() as TestRecord;
@@ -147,17 +164,36 @@ for (const [name, runtime, isModule, open] of SCENES) {
       assert(called.text.startsWith(calledText), `${called.text}\n${calledText}`);
 
       await (await serve([...words, file], {})).end("SIGKILL");
-      await record.age();
-      const unknown = await usage("--gate", "30");
-      assertEquals(unknown.code, 3, unknown.errors);
-      const [, typed = "", id = ""] =
-        /run: (.*) --gone ([\da-f-]{36}) --ended TIME$/m.exec(unknown.text) ?? [];
-      assertEquals(typed, `npx --no lifecycle usage --database "${shown}"`, unknown.text);
-      const [, reported = ""] = /has not reported since (\S+)/.exec(unknown.text) ?? [];
-      assertEquals((await usage("--gone", id, "--ended", reported)).code, 0);
+      await record.age(40);
+      const left = await usage("--gate", "30", "--trust-stops");
+      assertEquals(left.code, 3, left.errors);
+      assertMatch(left.text, /No server counts \/v1 now, and none has since /);
+
+      // A process that nobody called was killed, and proves by itself that nothing is missing.
+      const last = await serve([...words, file], {});
+      assertEquals((await usage("--gate", "30")).code, 3);
       const clear = await usage("--gate", "30", "--trust-stops");
       assertEquals(clear.code, 0, clear.text);
       assertMatch(clear.text, /^Clear, on your word that during \d stops? /);
+
+      // One that somebody called may have answered more calls.
+      const killed = await serve([...words, file], {});
+      const response = await fetch(`http://127.0.0.1:${killed.port}/v1/songs`);
+      assertEquals([response.status, await response.json()], [200, ["a song"]]);
+      await killed.end("SIGKILL");
+      await record.silence(killed.pid);
+      const gate = ["--gate", "30", "--trust-stops"];
+      const trusting = await usage(...gate);
+      assertEquals(trusting.code, 0, "the call itself died with the process");
+      const strict = await usage("--gate", "30");
+      assertEquals(strict.code, 3, strict.text);
+      assertMatch(strict.text, /answered calls to \/v1/);
+      assertEquals(await last.end("SIGTERM"), 0);
+      await record.age(-3);
+      const ahead = await usage("--gate", "30");
+      assertEquals(ahead.code, 3, ahead.errors);
+      const [, typed] = /run: (.*) --restart$/m.exec(ahead.text) ?? [];
+      assertEquals(typed, `npx --no lifecycle usage --database "${shown}"`, ahead.text);
     },
   );
 }
@@ -325,13 +361,13 @@ for (const [name, create, loop, rest] of MANY) {
       }
 
       /** Checks the gate's lines and its JSON against what was sent. */
-      const check = async (uncalled: string, verdict: string) => {
+      const check = async () => {
         const [{ code, text }, inJson] = await Promise.all([usage(), usage("--json")]);
         assertEquals(code, 1);
         const lines = sent.map((calls, at) => {
           const callers = calls.map((count, key) => ({ client: `id ${KEYS[key]}`, count }))
             .filter(({ count }) => count > 0).sort((a, b) => b.count - a.count);
-          if (callers.length === 0) return `${FORTY[at]}: ${uncalled}`;
+          if (callers.length === 0) return `${FORTY[at]}: clear`;
           const [first, ...others] = callers.map(({ client, count }) => ({ client, count }));
           const total = calls.reduce((sum, count) => sum + count);
           const by = others.length === 0
@@ -352,7 +388,7 @@ for (const [name, create, loop, rest] of MANY) {
         );
         const json = JSON.parse(inJson.text);
         assertEquals(json.verdict, "called");
-        const verdicts = sent.map((calls) => calls.some((count) => count > 0) ? "called" : verdict);
+        const verdicts = sent.map((calls) => calls.some((count) => count > 0) ? "called" : "clear");
         assertEquals(json.verdicts.map((each: { verdict: string }) => each.verdict), verdicts);
         for (const [at, { route, clients }] of json.verdicts.entries()) {
           assertEquals(route, FORTY[at]);
@@ -361,32 +397,20 @@ for (const [name, create, loop, rest] of MANY) {
           );
           assertEquals(counts, sent[at], route);
         }
-        return text;
       };
-      await check("clear", "clear");
+      await check();
 
       const [killed, ...others] = processes;
       await killed?.end("SIGKILL");
-      const back = "reported = reported - 120000, clock = clock - 120000";
-      await postgres.query(
-        `UPDATE media_head_session SET ${back} WHERE pid = ${killed?.pid}`,
-        database,
-      );
-      const silent = "unknown, no calls counted, but 1 server is silent";
-      const text = await check(silent, "unknown");
+      await postgres.query(silenceOf(killed?.pid ?? 0), database);
+      await check(); // nobody called these routes, and the record proves it
       const asked = [usage("--route", "/v1/songs"), usage("--route", "/v1/songs/:id")];
-      assertEquals((await Promise.all(asked)).map(({ code }) => code), [3, 1]);
-      const [, id = "", since = ""] = /^ {2}Session (\S+) .* since (\S+)$/m.exec(text) ?? [];
-      assert(text.includes(` --gone ${id} --ended TIME\n`), text);
-      const words = ["usage", "--database", url, "--gone", id, "--ended", since];
-      assertEquals((await run(folder, node, COMMAND, ...words)).code, 0);
-      await check("clear on your word", "clear");
-      assertEquals((await usage("--route", "/v1/songs")).code, 0);
+      assertEquals((await Promise.all(asked)).map(({ code }) => code), [0, 1]);
 
       await call(0, 2, others[0]?.port ?? 0);
       await call(0, 2, others[1]?.port ?? 0);
       sent[0] = [0, 0, 2];
-      await check("clear on your word", "clear");
+      await check();
       for (const { end } of others) assertEquals(await end("SIGTERM"), 0);
     },
   );
@@ -454,7 +478,9 @@ needing(...NPM, ...POSTGRES)(
         const tables = "SELECT schemaname || '.' || tablename FROM pg_tables " +
           "WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1";
         const place = options === "" ? "public" : "calls";
-        const ours = ["ledger", "session", "usage"].map((name) => `${place}.media_head_${name}`);
+        const ours = ["intent", "ledger", "session", "usage"].map((name) =>
+          `${place}.media_head_${name}`
+        );
         assertEquals(await server.query(tables, database), [...ours, "public.session"]);
       }
     }

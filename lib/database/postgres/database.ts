@@ -52,6 +52,17 @@ const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000; " +
 /** Runs a statement. */
 type Run = (text: string, values?: Statement["values"]) => Promise<Row[]>;
 
+/** Begins a transaction that is on disk once it is committed, whatever the user's settings say. */
+const BEGIN_SYNCED = `${BEGIN}; SET LOCAL synchronous_commit = on`;
+
+/**
+ * The system and its timeline, which a promotion and a restore to a point in time change; null on a
+ * replica. Any user may ask for them. The first eight digits of a WAL file's name are its timeline.
+ */
+const TIMELINE = `(SELECT CASE WHEN pg_is_in_recovery() THEN NULL
+    ELSE system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) END
+  FROM pg_control_system())`;
+
 /**
  * The advisory lock for creating the tables. The number is arbitrary, and other programs are
  * unlikely to use it.
@@ -61,10 +72,12 @@ const TABLES_LOCK = 0x6d68_6361;
 /** A PostgreSQL database. Connections are opened on demand. */
 export class PostgresDatabase implements Database {
   readonly clock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+  readonly unlessLocked = "FOR SHARE SKIP LOCKED";
   readonly batch = 500; // each statement takes a round trip
   readonly #pool: Pool;
   readonly #options: PostgresOptions;
   readonly #place: PostgresPlace;
+  #timeline = TIMELINE;
   /** The name of the database in messages. */
   readonly name: string;
 
@@ -84,13 +97,17 @@ export class PostgresDatabase implements Database {
         : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full"),
       connectionTimeoutMillis: READ_TIMEOUT_MS,
       keepAlive: true,
-      max: 2, // one for requests, one for transactions
+      max: 3, // one for requests, one for transactions, and one for intents
       idleTimeoutMillis: 60_000,
       allowExitOnIdle: true,
       // PostgreSQL sends integers as text, under these type ids.
       types: { getTypeParser: (oid: number) => oid === 20 || oid === 23 ? Number : String },
     });
     this.#pool.on("error", () => {}); // an idle connection broke; the next statement gets another
+  }
+
+  get timeline(): string {
+    return this.#timeline;
   }
 
   /**
@@ -111,10 +128,21 @@ export class PostgresDatabase implements Database {
       throw new StorageError("postgres", fault);
     }
     this.#requireSchema(schema as string | null);
+    await this.#findTimeline();
     const [first] = schemas;
     for (const schema of schemas) {
       const name = await this.#createMissing(schema);
       if (schema === first && name !== undefined) this.#options.onCreate?.(name);
+    }
+  }
+
+  /** Finds out whether the database tells its timeline. */
+  async #findTimeline(): Promise<void> {
+    try {
+      await this.query({ text: `SELECT ${TIMELINE}` });
+    } catch (error) { // as on a service whose storage has no WAL files
+      if (!isRefusal(error)) throw error;
+      this.#timeline = "''";
     }
   }
 
@@ -142,7 +170,7 @@ export class PostgresDatabase implements Database {
       const place = await this.#requireCreation();
       const name = `the ${schema.name} in ${place} (${settingOf(this.#options)})`;
       if (this.#options.mustExist) throw this.#faultOf("opened", new NotCreatedError(), name);
-      const isCreated = await this.#transaction(async (run) => {
+      const isCreated = await this.#transaction(BEGIN, async (run) => {
         await run("SELECT pg_advisory_xact_lock($1)", [TABLES_LOCK]);
         if ((await run(table)).length > 0) return false; // another process created them
         await run(creationOf(schema, DIALECT));
@@ -238,6 +266,11 @@ export class PostgresDatabase implements Database {
     return await this.#reportWait(reading);
   }
 
+  async write({ text, values = [] }: Statement): Promise<readonly Row[]> {
+    const limit = STATEMENT_TIMEOUT_MS;
+    return await this.#reportWait(this.#query(text, values, { limit, what: "written" }));
+  }
+
   async queryAfterChanges(statement: Statement, table: string): Promise<readonly Row[]> {
     // A later statement in the same transaction sees what the changes in flight committed.
     const changes = { text: `SELECT id FROM ${table} FOR UPDATE` };
@@ -251,16 +284,17 @@ export class PostgresDatabase implements Database {
    * `row_security_active()` itself.
    */
   async read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    const reading = this.#read(text, values);
+    const reading = this.#query(text, values, { limit: READ_TIMEOUT_MS, what: "read" });
     if (await fulfilledWithin(LOOKUP_TIMEOUT_MS, reading)) return await reading;
     throw new StorageError("postgres", `no answer within ${LOOKUP_TIMEOUT_MS / 1_000} s`);
   }
 
   async transact(
     statements: readonly Statement[],
-    { isConditional = false }: TransactionOptions = {},
+    { isConditional = false, isSynced = false }: TransactionOptions = {},
   ): Promise<readonly (readonly Row[])[]> {
-    const transaction = this.#transaction(async (run) => {
+    const begin = isSynced ? BEGIN_SYNCED : BEGIN;
+    const transaction = this.#transaction(begin, async (run) => {
       const results: Row[][] = [];
       for (const { text, values } of statements) {
         if (isConditional && results[0]?.length === 0) break;
@@ -281,12 +315,17 @@ export class PostgresDatabase implements Database {
     return waitFor(this.name, operation, { ...this.#options, signal: undefined });
   }
 
-  async #read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+  /** Runs a statement in one round trip, without a transaction. */
+  async #query(
+    text: string,
+    values: readonly unknown[],
+    { limit, what }: { readonly limit: number; readonly what: "read" | "written" },
+  ): Promise<readonly Row[]> {
     try {
-      const query = { text, values: [...values], query_timeout: READ_TIMEOUT_MS };
+      const query = { text, values: [...values], query_timeout: limit };
       return (await this.#pool.query(query)).rows;
     } catch (cause) {
-      throw this.#faultOf("read", cause);
+      throw this.#faultOf(what, cause);
     }
   }
 
@@ -307,12 +346,12 @@ export class PostgresDatabase implements Database {
   }
 
   /** Runs a transaction. Rejects if nothing was committed, or if the outcome remains unknown. */
-  async #transaction<T>(action: (run: Run) => Promise<T>): Promise<T> {
+  async #transaction<T>(begin: string, action: (run: Run) => Promise<T>): Promise<T> {
     let result: T | undefined;
     let id: string | null = null;
     try {
       await this.#onConnection("written", async (run) => {
-        await run(BEGIN);
+        await run(begin);
         result = await action(run);
         const [row] = await run("SELECT pg_current_xact_id_if_assigned()::text AS id");
         id = row?.["id"] as string | null;
@@ -365,4 +404,13 @@ export class PostgresDatabase implements Database {
     const first = cause instanceof AggregateError ? cause.errors[0] : cause;
     return new StorageError("postgres", `${name} cannot be ${what}`, { cause: first });
   }
+}
+
+/**
+ * Returns whether PostgreSQL refused a statement as such: not because a connection broke, for lack of
+ * resources, or because it was interrupted (classes 08, 53 and 57 of its error codes).
+ */
+function isRefusal(error: unknown): boolean {
+  const { severity, code } = Object(Object(error).cause); // the driver's, of PostgreSQL's errors
+  return severity !== undefined && !/^(?:08|53|57)/.test(code);
 }

@@ -19,8 +19,8 @@ export interface TransactionOptions {
   /** Whether to skip the other statements if the first one returns no row. */
   readonly isConditional?: boolean;
   /**
-   * Whether SQLite writes the transaction to disk before the promise resolves, whatever the
-   * database's options are. PostgreSQL does what its own settings say.
+   * Whether the transaction is on disk before the promise resolves, whatever the settings of the
+   * database say about others.
    */
   readonly isSynced?: boolean;
 }
@@ -32,6 +32,18 @@ export type ColumnType = "uuid" | "text" | "bigint";
 export interface Database {
   /** The time in milliseconds since the epoch, as an SQL expression. */
   readonly clock: string;
+
+  /**
+   * The timeline of the data, as an SQL expression of a text. It changes when the database is restored
+   * or fails over, unless the engine cannot tell. It is null on a replica.
+   */
+  readonly timeline: string;
+
+  /**
+   * What follows the condition of a query, so that it returns no row that another transaction is
+   * changing, and that keeps others from changing the row until the end of its own.
+   */
+  readonly unlessLocked: string;
 
   /** The number of rows per statement that is fastest to add or look up. */
   readonly batch: number;
@@ -52,6 +64,12 @@ export interface Database {
    * @param table A table with one row that every change updates.
    */
   queryAfterChanges(statement: Statement, table: string): Promise<readonly Row[]>;
+
+  /**
+   * Runs one statement that writes, in one round trip. If it rejects, the change may have been
+   * committed all the same.
+   */
+  write(statement: Statement): Promise<readonly Row[]>;
 
   /** Runs statements in one transaction. Returns the rows of each statement. */
   transact(

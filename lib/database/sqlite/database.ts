@@ -55,6 +55,8 @@ export interface SqliteOptions extends OpenOptions {
 
 export class SqliteDatabase implements Database {
   readonly clock = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";
+  readonly timeline = "''"; // nothing shows that a file is a copy
+  readonly unlessLocked = ""; // only one transaction writes at a time
   readonly batch = 20; // longer statements are slower to prepare, and are not cached
   readonly #path: string;
   readonly #options: SqliteOptions;
@@ -115,6 +117,11 @@ export class SqliteDatabase implements Database {
   read(text: string, ...values: Value[]): Promise<Row | undefined> {
     const get = (connection: DatabaseSync) => this.#prepare(connection, text).get(...values);
     return new Promise((resolve) => resolve(this.#run("read", get) as Row | undefined));
+  }
+
+  async write(statement: Statement): Promise<readonly Row[]> {
+    const [rows = []] = await this.transact([statement]);
+    return rows;
   }
 
   async transact(

@@ -4,8 +4,9 @@ import { isHost } from "../../http/host.ts";
 import type { Field } from "../../http/outcome.ts";
 import { isCacheControl } from "../cache_control.ts";
 import type { Policy } from "../policy.ts";
+import type { Refusal } from "../refusal.ts";
 import type { LifecycleOptions, RequestHead } from "./options.ts";
-import { retirementOf } from "./retirement.ts";
+import { type ApplyRetirement, type Retirement, retirementOf } from "./retirement.ts";
 
 /** The members used of an `IncomingMessage` or an `Http2ServerRequest`. */
 export type NodeRequest = {
@@ -14,6 +15,9 @@ export type NodeRequest = {
   readonly originalUrl?: string | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly socket?: object | null;
+  readonly stream?: object;
+  readonly upgrade?: boolean;
+  once?(event: "close", listener: () => void): unknown;
 };
 
 /** The members used of a `ServerResponse` or an `Http2ServerResponse`. */
@@ -34,6 +38,17 @@ export type Middleware<Incoming = NodeRequest, Outgoing = NodeResponse> = <Resul
   response: Outgoing,
   next: () => Result,
 ) => Result | undefined;
+
+/**
+ * Like {@linkcode Middleware}, but where it has to wait, it returns a promise: of the result of
+ * `next`, or of `undefined` if it refuses, or the client has left. The promise rejects with what
+ * `next` throws.
+ */
+export type RecordedMiddleware<Incoming = NodeRequest, Outgoing = NodeResponse> = <Result>(
+  request: Incoming,
+  response: Outgoing,
+  next: () => Result,
+) => Result | undefined | Promise<Awaited<Result> | undefined>;
 
 /**
  * Fields that a refusal drops, besides Cache-Control and its kin. Caches may store the refusal and
@@ -90,34 +105,78 @@ export function retire<
   policy: Policy,
   options: LifecycleOptions<RequestHead, readonly [Incoming, Outgoing]> = {},
 ): Middleware<Incoming, Outgoing> {
-  const apply = retirementOf(policy, options);
-  return (request, response, next) => {
-    if (response.headersSent) return next();
-    const { refused, announce, count } = apply(headOf(request), request, response);
-    const { writeHead } = response;
-    if (count !== undefined) response.once("close", () => count(0)); // if no head was sent
-    response.writeHead = (status: number, reason?: unknown, fields?: unknown) => {
-      const args = typeof reason === "string" ? [status, reason] : [status];
-      if (!response.headersSent) { // otherwise setting fields would throw
-        setFields(response, typeof reason === "string" ? fields : fields ?? reason);
-        setFields(response, announce(fieldsOf(response), Number(status)));
-      }
-      const result: unknown = Reflect.apply(writeHead, response, args);
-      count?.(response.statusCode);
-      return result;
-    };
-    if (refused === undefined) return next();
+  // It never waits, because there is no record to ask.
+  return middlewareOf(retirementOf(policy, options)) as Middleware<Incoming, Outgoing>;
+}
 
-    const { status, fields, body } = refused;
-    for (const name of Object.keys(response.getHeaders())) {
-      if (isCacheControl(name) || DROPPED_FIELDS.has(name)) response.removeHeader(name);
-    }
-    const isCors = ([name]: Field) => /^access-control-/i.test(name);
-    const hasCors = Object.hasOwn(response.getHeaders(), "access-control-allow-origin");
-    setFields(response, fields.filter((field) => !hasCors || !isCors(field)));
-    response.statusCode = status;
-    response.end(request.method === "HEAD" ? undefined : body);
+/** Returns the middleware of {@linkcode retire}, given what applies the policy. */
+export function middlewareOf<Incoming extends NodeRequest, Outgoing extends NodeResponse>(
+  apply: ApplyRetirement<RequestHead, readonly [Incoming, Outgoing]>,
+): RecordedMiddleware<Incoming, Outgoing> {
+  return <Result>(request: Incoming, response: Outgoing, next: () => Result) => {
+    if (response.headersSent) return next();
+    const retirement = apply(headOf(request), request, response);
+    const { refused, withhold } = retirement;
+    addAnnouncement(response, retirement);
+    const answer = (refused: Refusal | undefined) =>
+      refused === undefined ? next() : refuse(request, response, refused);
+    // An upgrade that is served has no response, and is not counted.
+    const asked = request.upgrade === true && refused === undefined || retirement.ask();
+    countIfLeft(request, response, retirement);
+    if (asked === true) return answer(refused);
+    return asked.then((mayAnswer) => {
+      if (hasLeft(request) || response.headersSent) return undefined;
+      return answer(mayAnswer ? refused : withhold());
+    }) as Promise<Awaited<Result> | undefined>;
   };
+}
+
+/** Adds the announcement to a response, and counts the call, when its head is sent. */
+function addAnnouncement(response: NodeResponse, { announce, count }: Retirement): void {
+  const { writeHead } = response;
+  response.writeHead = (status: number, reason?: unknown, fields?: unknown) => {
+    const args = typeof reason === "string" ? [status, reason] : [status];
+    if (!response.headersSent) { // otherwise setting fields would throw
+      setFields(response, typeof reason === "string" ? fields : fields ?? reason);
+      setFields(response, announce(fieldsOf(response), Number(status)));
+    }
+    const result: unknown = Reflect.apply(writeHead, response, args);
+    count?.(response.statusCode);
+    return result;
+  };
+}
+
+/** Counts the call when its client disconnects, if it is not counted by then. */
+function countIfLeft(request: NodeRequest, response: NodeResponse, { count }: Retirement): void {
+  if (count === undefined) return;
+  const leave = () => count(0);
+  if (hasLeft(request)) return leave(); // while something before this middleware waited
+  response.once("close", leave);
+  // A response that waits for an earlier one on its connection is not told of the connection's end.
+  request.once?.("close", () => {
+    if (hasLeft(request)) leave();
+  });
+}
+
+/** Returns whether the client has disconnected. */
+function hasLeft({ stream, socket }: NodeRequest): boolean {
+  return Object(stream ?? socket).destroyed === true; // the stream is that of HTTP/2
+}
+
+/** Sends a refusal. */
+function refuse(
+  request: NodeRequest,
+  response: NodeResponse,
+  { status, fields, body }: Refusal,
+): undefined {
+  for (const name of Object.keys(response.getHeaders())) {
+    if (isCacheControl(name) || DROPPED_FIELDS.has(name)) response.removeHeader(name);
+  }
+  const isCors = ([name]: Field) => /^access-control-/i.test(name);
+  const hasCors = Object.hasOwn(response.getHeaders(), "access-control-allow-origin");
+  setFields(response, fields.filter((field) => !hasCors || !isCors(field)));
+  response.statusCode = status;
+  response.end(request.method === "HEAD" ? undefined : body);
 }
 
 /** Returns the head of a Node request as a `Request` has it, whatever its method and Host. */

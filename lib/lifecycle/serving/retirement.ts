@@ -2,7 +2,8 @@
 
 import { CORS_FIELDS } from "../../http/cors.ts";
 import { parseHttpDate } from "../../http/http_date.ts";
-import type { Field } from "../../http/outcome.ts";
+import { type Field, NO_STORE } from "../../http/outcome.ts";
+import { problemDetails } from "../../http/problem.ts";
 import { productOf } from "../../http/user_agent.ts";
 import { announcementFields } from "../announcement.ts";
 import { CHECK_CLIENT, isBreaking } from "../breaking.ts";
@@ -14,8 +15,25 @@ import { attempt, requireOptions } from "./options.ts";
 import type { LifecycleOptions, RequestHead } from "./options.ts";
 import { successorOf } from "./successor.ts";
 
+/**
+ * A record of the calls to a route. It has to know that somebody may have called before a call is
+ * answered that the removal breaks.
+ */
+export interface CallRecord {
+  /**
+   * Notes that a call has arrived, and asks whether it may be answered.
+   *
+   * @param fields The fields of the request.
+   * @returns True if it may, and a promise, which never rejects, if that is not known yet;
+   *   `undefined` if the record need not know of the call.
+   */
+  arrive(fields: Headers): true | Promise<boolean> | undefined;
+  /** Notes that such a call was counted. */
+  leave(): void;
+}
+
 /** How a policy applies to one request. */
-interface Retirement {
+export interface Retirement {
   /** The refusal to send, with the fields of `refusalFields`; `undefined` to serve the request. */
   readonly refused: Refusal | undefined;
   /**
@@ -26,6 +44,13 @@ interface Retirement {
    */
   announce(fields: readonly Field[], status: number): Field[];
   /**
+   * Asks the record, if there is one, whether the call may be answered. Only a refusal with 410 may
+   * be sent in any case: it is what the removal brings. Ask once, before the handler is called.
+   */
+  ask(): true | Promise<boolean>;
+  /** Returns what to send if the call may not be answered. */
+  withhold(): Refusal;
+  /**
    * Counts the call, once. The status is that of its response, or 0 if the client disconnected
    * first; `undefined` if nobody counts.
    */
@@ -35,15 +60,26 @@ interface Retirement {
 /** Fields to expose to pages in addition to the handler's own (Fetch standard §3.3.3). */
 const EXPOSED = ["Deprecation", "Link", "Retry-After", "Sunset"];
 
+/** The seconds after which a client may ask again. */
+const RETRY_AFTER: Field = ["Retry-After", "5"];
+
+/** Applies a policy to a request. */
+export type ApplyRetirement<Incoming extends RequestHead, Rest extends readonly unknown[]> = (
+  request: Incoming,
+  ...rest: Rest
+) => Retirement;
+
 /**
  * Returns a function that applies a policy to a request.
  *
+ * @param record Has to know of calls before they are answered. `onCount` must count them then.
  * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
  */
 export function retirementOf<Incoming extends RequestHead, Rest extends readonly unknown[]>(
   policy: Policy,
   options: LifecycleOptions<Incoming, Rest>,
-): (request: Incoming, ...rest: Rest) => Retirement {
+  record?: CallRecord,
+): ApplyRetirement<Incoming, Rest> {
   if (!Number.isFinite(policy?.deprecatedAt)) { // callers may not use TypeScript
     throw new TypeError(mismatch("policy", policy, "the result of definePolicy()"));
   }
@@ -68,15 +104,24 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
       client: productOf(headers.get("user-agent")).name,
     };
     if (caller && headers.has("upgrade")) Array.from(headers); // Deno keeps what was read, for onCount
-    const given = refused && attempt("refusalFields", () => refusalFields(request));
+    const complete = (refused: Refusal) =>
+      withFields(refused, attempt("refusalFields", () => refusalFields(request)));
     let isCounted = false;
+    let hasArrived = false;
     return {
-      refused: refused && withFields(refused, given),
+      refused: refused && complete(refused),
       announce: (fields, status) => [
         ...announce(fields, policy, { successor, now: start }),
         ...limitFreshness(fields, { until, now: readClock(), method, status, isAuthorized })
           .filter(([, value], index) => value !== fields[index]?.[1]),
       ],
+      ask: () => {
+        const isKnown = refused === undefined ? method === "OPTIONS" : refused.status === 410;
+        const answer = isKnown ? undefined : record?.arrive(headers);
+        hasArrived = answer !== undefined;
+        return answer ?? true;
+      },
+      withhold: () => complete(unrecorded(policy, successor)),
       count: caller && ((status) => {
         if (isCounted) return;
         isCounted = true;
@@ -84,9 +129,17 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
           isBreaking({ method, status, isRefused: refused !== undefined });
         const call = { ...caller, ...moment, status, breaks };
         attempt("onCount", () => onCount?.(call, request, ...rest));
+        if (hasArrived) record?.leave();
       }),
     };
   };
+}
+
+/** Returns what is sent in place of a response that the record of calls cannot take. */
+function unrecorded({ documentation }: Policy, successor: string | undefined): Refusal {
+  const detail = "The record of calls is unavailable, and this path needs it; retry later";
+  const problem = { title: "Service Unavailable", status: 503, detail, successor, documentation };
+  return { ...problemDetails({ ...problem, fields: [NO_STORE, RETRY_AFTER] }), status: 503 };
 }
 
 /** Adds the fields of `refusalFields`, in place of others of the same name, if all are valid. */

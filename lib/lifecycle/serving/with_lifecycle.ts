@@ -3,8 +3,9 @@
 import type { Field } from "../../http/outcome.ts";
 import { readOr } from "../any_value.ts";
 import type { Policy } from "../policy.ts";
+import type { Refusal } from "../refusal.ts";
 import { isPromise, type LifecycleOptions } from "./options.ts";
-import { retirementOf } from "./retirement.ts";
+import { type ApplyRetirement, retirementOf } from "./retirement.ts";
 
 /**
  * Wraps a handler to retire its resources. The new handler announces the retirement on every
@@ -48,22 +49,32 @@ export function withLifecycle<Incoming extends Request, Rest extends unknown[]>(
   policy: Policy,
   options: LifecycleOptions<Incoming, Rest> = {},
 ): (request: Incoming, ...rest: Rest) => Promise<Response> {
-  const apply = retirementOf(policy, options);
+  return handlerOf(handler, retirementOf(policy, options));
+}
+
+/** Returns the handler of {@linkcode withLifecycle}, given what applies the policy. */
+export function handlerOf<Incoming extends Request, Rest extends unknown[]>(
+  handler: (request: Incoming, ...rest: Rest) => Response | Promise<Response>,
+  apply: ApplyRetirement<Incoming, Rest>,
+): (request: Incoming, ...rest: Rest) => Promise<Response> {
   return async (request, ...rest) => {
-    const { refused, announce, count } = apply(request, ...rest);
+    const { refused, announce, count, ask, withhold } = apply(request, ...rest);
+    let hasLeft = false;
+    const leave = () => {
+      hasLeft = true;
+      count?.(0);
+    };
     try {
-      const answer = refused === undefined
-        ? handler(request, ...rest)
-        : new Response(request.method === "HEAD" ? null : refused.body, {
-          status: refused.status,
-          headers: [...refused.fields],
-        });
+      const asked = ask();
+      const mayAnswer = asked === true || await whileConnected(asked, request, leave) && !hasLeft;
+      const sent = mayAnswer ? refused : withhold(); // nobody gets it if the client has left
+      const answer = sent === undefined ? handler(request, ...rest) : responseOf(sent, request);
       const response = count !== undefined && isPromise(answer)
-        ? await whileConnected(answer, request, () => count(0))
+        ? await whileConnected(answer, request, leave)
         : await answer;
-      const sent = withAnnouncement(response, request, announce);
-      count?.(sent.status);
-      return sent;
+      const announced = withAnnouncement(response, request, announce);
+      count?.(announced.status);
+      return announced;
     } catch (error) {
       if (count !== undefined) {
         const { signal } = request;
@@ -75,18 +86,22 @@ export function withLifecycle<Incoming extends Request, Rest extends unknown[]>(
   };
 }
 
+function responseOf({ status, fields, body }: Refusal, { method }: Request): Response {
+  return new Response(method === "HEAD" ? null : body, { status, headers: [...fields] });
+}
+
 /**
- * Milliseconds that a handler takes before its client's disconnection is listened for. To listen
+ * Milliseconds that a call takes before its client's disconnection is listened for. To listen
  * takes Deno a third of the time of a plain call, and most handlers are faster.
  */
 const LISTEN_AFTER_MS = 100;
 
-/** Waits for a handler's response. Calls `leave` if the client disconnects meanwhile. */
-async function whileConnected(
-  response: PromiseLike<Response>,
+/** Waits for a result. Calls `leave` if the client disconnects meanwhile. */
+async function whileConnected<Result>(
+  result: PromiseLike<Result>,
   request: Request,
   leave: () => void,
-): Promise<Response> {
+): Promise<Result> {
   let signal: AbortSignal | undefined;
   const timer = setTimeout(() => {
     signal = request.signal;
@@ -94,7 +109,7 @@ async function whileConnected(
     else signal.addEventListener("abort", leave, { once: true });
   }, LISTEN_AFTER_MS);
   try {
-    return await response;
+    return await result;
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", leave);

@@ -1,13 +1,22 @@
 /** The sentences on the basis of a verdict, and on what it leaves out. */
 
 import { formatInstant } from "../../http/timestamp.ts";
-import { MINUTE_MS } from "../record/records.ts";
 import { sessionText } from "../record/session_name.ts";
 import type { PolicyDates } from "../verdict/announcements.ts";
 import type { IgnoredClient } from "../verdict/named_clients.ts";
+import type { TrustableDoubt } from "../verdict/doubts.ts";
 import type { UsageReport } from "../verdict/report.ts";
-import type { Trusted } from "../verdict/verdict.ts";
-import { intervalText, MAX_LISTED, plural, routesText, totalText } from "./wording.ts";
+import {
+  count,
+  countProcesses,
+  endedText,
+  intervalText,
+  MAX_LISTED,
+  plural,
+  processText,
+  routesText,
+  totalText,
+} from "./wording.ts";
 
 /** Lists the basis of a verdict, and what it leaves out. */
 export function basisLines(report: UsageReport): string[] {
@@ -17,52 +26,92 @@ export function basisLines(report: UsageReport): string[] {
     ...ignored.map((each) => `Ignored: ${each.client} (${ignoredText(each)})`),
     ...probeLines(report),
     ...otherDatesLines(report),
-    ...unregisteredLines(report),
+    ...unrecordedLines(report),
     coverageText(report),
   ];
 }
 
-/** Lists what clear verdicts trust beyond the record. It is the same for all of them. */
-function trustLines({ verdict, verdicts, from }: UsageReport): string[] {
-  const clear = [verdict, ...verdicts].find((each) => each.state === "clear");
-  if (clear === undefined) return [];
-  const { stops, gone } = clear.trusted;
-  const [moreStops, moreGone] = [stops.slice(MAX_LISTED), gone.slice(MAX_LISTED)];
-  const words = wordsText(clear.trusted);
-  const lines = clear === verdict || words === ""
+/** Lists what clear verdicts trust beyond the record. */
+function trustLines({ verdict, verdicts }: UsageReport): string[] {
+  const clear = [verdict, ...verdicts].filter((each) => each.state === "clear");
+  // What concerns several routes is listed once.
+  const trusted = [
+    ...new Map(
+      clear.flatMap(({ trusted }) => trusted).map((doubt) => [JSON.stringify(doubt), doubt]),
+    ).values(),
+  ];
+  const words = wordsText(trusted);
+  const lines = verdict.state === "clear" || words === ""
     ? []
     : [`Routes are clear on your word ${words}.`];
-  lines.push(
-    ...stops.slice(0, MAX_LISTED).map(({ start, end }) =>
-      `Trusted: ${intervalText(start, end)} without a server`
-    ),
-  );
+  const linesOf = (doubts: readonly TrustableDoubt[]) =>
+    doubts.slice(0, MAX_LISTED).map((doubt) => `Trusted: ${trustedText(doubt)}`);
+  const [stops, others] = [stopsAmong(trusted), trusted.filter(({ reason }) => reason !== "stop")];
+  const [moreStops, moreOthers] = [stops.slice(MAX_LISTED), others.slice(MAX_LISTED)];
+  lines.push(...linesOf(stops));
   if (moreStops.length > 0) {
     lines.push(
       `Trusted: ${plural(moreStops.length, "more stop")} (${totalText(moreStops)} in all)`,
     );
   }
-  for (const { reported, endedBy = reported, ...session } of gone.slice(0, MAX_LISTED)) {
-    const times = `ended by ${formatInstant(endedBy)}, last report at ${formatInstant(reported)}`;
-    const isInPeriod = reported + MINUTE_MS > Date.parse(from);
-    const loss = isInPeriod ? ". Calls within a minute of that report may be missing" : "";
-    lines.push(`Declared gone: ${sessionText(session)}, ${times}${loss}`);
-  }
-  if (moreGone.length > 0) lines.push(`Declared gone: ${plural(moreGone.length, "more session")}`);
+  lines.push(...linesOf(others));
+  if (moreOthers.length > 0) lines.push(`Trusted: ${count(moreOthers.length)} more`);
   return lines;
 }
 
+/** Says what the operator vouches for. */
+function trustedText(doubt: TrustableDoubt): string {
+  const until = formatInstant(doubt.until);
+  switch (doubt.reason) {
+    case "stop":
+      return `${intervalText(doubt.start, doubt.end)} without a server`;
+    case "restored":
+      return "no call was lost when the database was restored or failed over between " +
+        `${formatInstant(doubt.start)} and ${formatInstant(doubt.end)}`;
+    case "intent":
+      return `no caller of ${doubt.route} from ${formatInstant(doubt.start)} to ${until} is ` +
+        `missing, though ${processText(doubt)} ended or was cut off`;
+    case "unrecorded":
+      return `${processText(doubt)} served no unrecorded calls after ${until}`;
+  }
+}
+
 /** Says which words of the operator a clear verdict rests on, e.g. "that during …"; or nothing. */
-export function wordsText({ stops, gone }: Trusted): string {
+export function wordsText(trusted: readonly TrustableDoubt[]): string {
+  const of = <Reason extends TrustableDoubt["reason"]>(reason: Reason) =>
+    trusted.filter((doubt): doubt is Extract<TrustableDoubt, { reason: Reason }> =>
+      doubt.reason === reason
+    );
+  const stops = stopsAmong(trusted);
+  const [restored, ended] = [of("restored").length, countProcesses(of("intent"))];
+  const unrecorded = countProcesses(of("unrecorded"));
   const words: string[] = [];
   if (stops.length > 0) {
     words.push(
       `that during ${plural(stops.length, "stop")} (${totalText(stops)}) nothing else served, ` +
-        "nothing was restored and no clock was wrong",
+        "nothing was lost or restored, and no clock was wrong",
     );
   }
-  if (gone.length > 0) words.push(`of when ${plural(gone.length, "dead server")} had ended`);
+  if (restored > 0) {
+    words.push(
+      `that no call was lost in ${
+        restored === 1 ? "a restore or failover" : `${restored} restores or failovers`
+      }`,
+    );
+  }
+  if (ended > 0) {
+    words.push(`that no caller is missing though ${endedText(ended)}`);
+  }
+  if (unrecorded > 0) {
+    words.push(`that ${plural(unrecorded, "process", "es")} served no unrecorded calls`);
+  }
   return words.join(", and ");
+}
+
+type Stop = Extract<TrustableDoubt, { reason: "stop" }>;
+
+function stopsAmong(trusted: readonly TrustableDoubt[]): Stop[] {
+  return trusted.filter((doubt) => doubt.reason === "stop");
 }
 
 function ignoredText({ calls, isOnRecord, meant }: IgnoredClient): string {
@@ -96,15 +145,15 @@ function datesText({ deprecatedAt, sunsetAt, brownouts }: PolicyDates): string {
   ].join(", ");
 }
 
-/** Says on what a verdict rests if processes may serve its routes unregistered. */
-function unregisteredLines({ servedUnregistered, judged }: UsageReport): string[] {
-  if (servedUnregistered.length === 0) return [];
-  const routes = servedUnregistered.length === judged.length
+/** Says on what a verdict rests if processes may serve calls that the ledger does not take. */
+function unrecordedLines({ servedUnrecorded, judged }: UsageReport): string[] {
+  if (servedUnrecorded.length === 0) return [];
+  const routes = servedUnrecorded.length === judged.length
     ? ""
-    : ` on ${servedUnregistered.join(" and ")}`;
+    : ` on ${routesText(servedUnrecorded)}`;
   return [
-    `The verdict${routes} rests on no process having ended unregistered, and none running ` +
-    "unregistered: the application may start without its record (required: false).",
+    `The verdict${routes} rests on no process having served calls that are not on record: the ` +
+    'application may serve without its record (unrecorded: "serve").',
   ];
 }
 

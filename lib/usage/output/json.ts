@@ -18,7 +18,6 @@ const INSTANTS = new Set([
   "then",
   "last",
   "reported",
-  "endedBy",
   "started",
 ]);
 

@@ -2,6 +2,8 @@
 
 import { formatInstant } from "../../http/timestamp.ts";
 import type { Interval } from "../../lifecycle/instant.ts";
+import type { ProcessIdentity } from "../record/records.ts";
+import { sessionText } from "../record/session_name.ts";
 
 /** The limit on lines in a list, or names in a cell. The JSON has them all. Routes have no limit. */
 export const MAX_LISTED = 25;
@@ -15,8 +17,27 @@ export function count(value: number): string {
 }
 
 /** Formats a count with its noun, e.g. "1 call", "1,000 calls". */
-export function plural(value: number, noun: string): string {
-  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+export function plural(value: number, noun: string, ending = "s"): string {
+  return `${count(value)} ${noun}${value === 1 ? "" : ending}`;
+}
+
+/** What names the session of a doubt, where it is known. */
+type SessionName = Partial<{ readonly session: string; readonly process: ProcessIdentity }>;
+
+/** Names the session of a doubt: "session 3d3a… (process 4711 on web-1, …)", or "a process". */
+export function processText({ session: id, process }: SessionName): string {
+  return id === undefined || process === undefined ? "a process" : sessionText({ id, process });
+}
+
+/** Formats how many processes ended while they answered calls, as far as the record shows. */
+export function endedText(processes: number): string {
+  const were = processes === 1 ? "was" : "were";
+  return `${plural(processes, "process", "es")} ended or ${were} cut off`;
+}
+
+/** Returns the number of processes that doubts are about. */
+export function countProcesses(doubts: readonly { readonly session?: unknown }[]): number {
+  return new Set(doubts.map(({ session }) => session)).size;
 }
 
 /** Names routes, e.g. "/v1/songs and /v1/albums", or counts them, e.g. "40 routes". */

@@ -92,6 +92,11 @@ export function callerOf(fields: Headers, id: string | undefined): Product {
   return appOf(productOf(userAgent));
 }
 
+/** Returns whether a request is no call, because a gate's probe or `lifecycle check` sent it. */
+export function isProbe(fields: Headers): boolean {
+  return callerOf(fields, undefined).name.startsWith(PROBE_PREFIX);
+}
+
 const OTHER_CLIENT: Product = { name: OTHER };
 
 function appIn(userAgent: string | null): string | undefined {

@@ -2,28 +2,15 @@
 
 import { SerialQueue } from "../../async/serial_queue.ts";
 
-/**
- * Milliseconds between two flushes. A crash can lose the calls of this time, but rarely hides a client.
- */
+/** Milliseconds between two flushes. */
 export const FLUSH_INTERVAL_MS = 5_000;
 
-/** The shortest time, in milliseconds, between two flushes for first calls. */
-const FIRST_CALL_INTERVAL_MS = 100;
-
-/**
- * Flushes every five seconds, and at once for the first call of a client to a route on a day. Its
- * timers do not keep the process running.
- */
+/** Flushes every five seconds. The timer does not keep the process running. */
 export class FlushSchedule {
   readonly #flush: () => Promise<void>;
   readonly #queue = new SerialQueue(); // one flush at a time
   /** The flush that waits for the one under way. */
   #waiting: Promise<void> | undefined;
-  /** The timer of the next flush for a first call. */
-  #hastened: ReturnType<typeof setTimeout> | undefined;
-  /** When such a flush may come, by `performance.now()`. */
-  #mayHastenAt = 0;
-  #isStopped = false;
   #stopTimer = () => {};
 
   /** @param flush Flushes the counts so far. Never rejects. */
@@ -47,21 +34,8 @@ export class FlushSchedule {
     });
   }
 
-  /** Flushes at once, for a client's first call, but not more often than ten times a second. */
-  hasten(): void {
-    if (this.#isStopped || this.#hastened !== undefined) return;
-    this.#hastened = setTimeout(() => {
-      this.#hastened = undefined;
-      this.#mayHastenAt = performance.now() + FIRST_CALL_INTERVAL_MS;
-      this.flush();
-    }, Math.max(0, Math.ceil(this.#mayHastenAt - performance.now())));
-    this.#hastened.unref();
-  }
-
   /** Flushes no more by itself. */
   stop(): void {
     this.#stopTimer();
-    clearTimeout(this.#hastened);
-    this.#isStopped = true;
   }
 }

@@ -11,10 +11,14 @@ import {
   type Row,
   type Statement,
 } from "../../database/sql/database.ts";
+import { RefusedError } from "../../errors/refused_error.ts";
 import { DAY_MS, dayOf } from "./day.ts";
 import {
   type FlushPart,
+  type Intent,
+  type IntentReport,
   keyOf,
+  LEASE_MS,
   type LedgerTime,
   MAX_PART_ROWS,
   MINUTE_MS,
@@ -25,14 +29,11 @@ import {
 
 const KEY_COLUMNS = USAGE_KEY.join(", ");
 const SESSION_COLUMNS =
-  "id, policies, may_start_unregistered, public_url, contact, machine, pid, " +
-  "process_started, began, reported, clock, restarted, sequence, ended, ended_by, lead";
+  "id, policies, may_serve_unrecorded, public_url, contact, machine, pid, process_started, began, " +
+  "reported, timeline, sequence, ended";
 
-/** The facts with which a session begins. Its clock is read just before it is sent. */
-type NewSession = Omit<
-  Session,
-  "began" | "reported" | "restarted" | "ended" | "endedBy" | "lead"
->;
+/** The facts with which a session begins. */
+export type NewSession = Omit<Session, "began" | "reported" | "timeline" | "ended">;
 
 /** The effects of a new session on the process's previous one, and on the record. */
 export interface BeginOptions {
@@ -42,9 +43,17 @@ export interface BeginOptions {
   readonly lost?: Session | undefined;
 }
 
+/** A session that has begun. */
+export interface BegunSession {
+  readonly began: number;
+  readonly timeline: string;
+  /** The ids of the intents that it has from its previous session. */
+  readonly intents: readonly string[];
+}
+
 /**
- * A ledger in the tables `media_head_ledger`, `media_head_usage` and `media_head_session`. Every
- * method throws {@linkcode StorageError} if the engine fails.
+ * A ledger in the tables `media_head_ledger`, `media_head_usage`, `media_head_session` and
+ * `media_head_intent`. Every method throws {@linkcode StorageError} if the engine fails.
  */
 export class Ledger {
   readonly #database: Database;
@@ -68,19 +77,33 @@ export class Ledger {
   }
 
   /**
-   * Begins a session now. The record starts with the first session. It starts again if a session
-   * was lost, or if the database's clock is a minute or more behind the ledger's time. A session
-   * that is sent again begins again.
+   * Returns the database's timeline. It changes when the database is restored or fails over, where
+   * the engine can tell.
    *
-   * @returns When the session began; `undefined` if the session to lapse has another sequence
-   *   number or has ended. In that case, nothing is recorded.
+   * @throws {RefusedError} If the database is a replica, which may be behind.
+   */
+  async timeline(): Promise<string> {
+    const text = `SELECT ${this.#database.timeline} AS timeline`;
+    const timeline = (await this.#database.query({ text }))[0]?.["timeline"];
+    if (typeof timeline === "string") return timeline;
+    throw new RefusedError("the database is a replica, which may be behind; expected the primary");
+  }
+
+  /**
+   * Begins a session now. The record starts with the first session. It starts again, a lease later
+   * than now, if a session was lost, or if the database's clock is a minute or more behind the
+   * ledger's time: by then, no intent that was lost is in use any more. A session that is sent again
+   * begins again. It takes the intents of the previous session, and renews them.
+   *
+   * @returns `undefined` if the session to lapse has another sequence number or has ended. In that
+   *   case, nothing is recorded.
    */
   async begin(
     session: NewSession,
     { lapsed, lost }: BeginOptions = {},
-  ): Promise<number | undefined> {
-    const { id, policies, process, clock, sequence } = session;
-    const { mayStartUnregistered = false, publicUrl, contact } = session;
+  ): Promise<BegunSession | undefined> {
+    const { id, policies, process, sequence } = session;
+    const { mayServeUnrecorded = false, publicUrl, contact } = session;
     const lapse = "UPDATE media_head_session SET ended = 'lapsed' WHERE id = $1 AND ended IS NULL";
     const ending: Statement[] = [];
     if (lapsed !== undefined) {
@@ -88,79 +111,169 @@ export class Ledger {
       ending.push({ text, values: [lapsed.id, lapsed.sequence] });
     }
     if (lost !== undefined) ending.push({ text: lapse, values: [lost.id] });
+    const first: Statement = {
+      text: `UPDATE media_head_ledger SET started = ${this.#now} WHERE started IS NULL`,
+    };
     const restart: Statement = {
-      text: `UPDATE media_head_ledger SET started = ${this.#now} WHERE started IS NULL OR $1 = 1
-             OR ${this.#now} - ${this.#database.clock} >= ${MINUTE_MS}`,
+      text: `UPDATE media_head_ledger
+             SET started = CASE WHEN started > ${this.#now} + ${LEASE_MS} THEN started
+                           ELSE ${this.#now} + ${LEASE_MS} END
+             WHERE $1 = 1 OR ${this.#now} - ${this.#database.clock} >= ${MINUTE_MS}`,
       values: [lost === undefined ? 0 : 1],
     };
     const beginning: Statement = {
       text: `INSERT INTO media_head_session
-               (id, policies, machine, pid, process_started, clock, began, reported, sequence,
-               may_start_unregistered, public_url, contact)
-             SELECT $1, $2, $3, CAST($4 AS bigint), CAST($5 AS bigint), CAST($6 AS bigint), now, now, $7,
-               CAST($8 AS bigint), $9, $10
+               (id, policies, machine, pid, process_started, began, reported, timeline, sequence,
+               may_serve_unrecorded, public_url, contact)
+             SELECT $1, $2, $3, CAST($4 AS bigint), CAST($5 AS bigint), now, now,
+               ${this.#database.timeline}, $6, CAST($7 AS bigint), $8, $9
              FROM (SELECT ${this.#now} AS now) AS time WHERE true
              ON CONFLICT (id) DO UPDATE SET began = excluded.began, reported = excluded.reported,
-             clock = excluded.clock, restarted = NULL RETURNING began`,
+             timeline = excluded.timeline RETURNING began, timeline`,
       values: [
         id,
         JSON.stringify(policies),
         process.machine ?? null,
         process.pid,
         process.started,
-        clock,
         sequence,
-        Number(mayStartUnregistered),
+        Number(mayServeUnrecorded),
         publicUrl ?? null,
         contact ?? null,
       ],
     };
-    const results = await this.#database.transact([...ending, restart, beginning], {
+    const taking: Statement = {
+      text: `UPDATE media_head_intent SET session = $1, until = ${this.#now} + ${LEASE_MS},
+             sequence = CASE WHEN session = $1 THEN sequence ELSE 0 END
+             WHERE session IN ($1, $2) RETURNING id`,
+      values: [id, (lapsed ?? lost)?.id ?? id],
+    };
+    const statements = [...ending, first, restart, beginning, taking];
+    const results = await this.#database.transact(statements, {
       isConditional: lapsed !== undefined,
       isSynced: true,
     });
-    return results[ending.length + 1]?.[0]?.["began"] as number | undefined;
+    const [begun] = results.at(ending.length + 2) ?? [];
+    if (begun === undefined) return undefined;
+    return {
+      began: begun["began"] as number,
+      timeline: begun["timeline"] as string,
+      intents: (results.at(ending.length + 3) ?? []).map(({ id }) => id as string),
+    };
   }
 
   /**
    * Records one part of a flush: extends the session, and adds the counts to those with the same
-   * key and day.
+   * key and day. A report also changes the intents, and is dated with the ledger's time.
    *
    * @param session The session before this part.
-   * @returns Whether the part was recorded. It is not if the session is missing, has another
-   *   sequence number, has ended, or had its last report set back by a restart of the record.
+   * @param livedUntil The process has not lived through the ledger's time from this instant on, so
+   *   a report then is not recorded.
+   * @returns The times of the ledger, if the part was recorded. It is not if the session is missing,
+   *   has another sequence number, has ended, or had its last report set back by a restart of the
+   *   record; nor is a report on another timeline of the database, or if the ledger's time was set
+   *   back since the report was written.
    */
   async add(
-    { counts, at, reported, clock, isStopped }: FlushPart,
+    { counts, at, report }: FlushPart,
     session: Session,
-  ): Promise<boolean> {
-    // A report never moves back, and never past the ledger's time: if the database's clock was set
-    // back since that time was read, a gate that was asked meanwhile has yet to hear of later calls.
-    const isReport = `$4 BETWEEN reported AND ${this.#now}`;
+    livedUntil: number,
+  ): Promise<LedgerTime | undefined> {
+    const { clock, timeline } = this.#database;
+    const isReport = report !== undefined;
+    const isStopped = report?.isStopped ?? false;
     const extension: Statement = {
-      text: `UPDATE media_head_session SET sequence = sequence + 1, ended = $5,
-             reported = CASE WHEN ${isReport} THEN $4 ELSE reported END,
-             clock = CASE WHEN ${isReport} THEN $6 ELSE clock END,
-             restarted = CASE WHEN ${isReport} THEN NULL ELSE restarted END
-             WHERE id = $1 AND sequence = $2 AND ended IS NULL AND reported >= $3 RETURNING id`,
+      text: `UPDATE media_head_session SET sequence = sequence + 1
+             ${isReport ? `, ended = $4, reported = ${this.#now}` : ""}
+             WHERE id = $1 AND sequence = $2 AND ended IS NULL AND reported >= $3
+             ${isReport ? `AND timeline = ${timeline} AND ${this.#now} BETWEEN $5 AND $6` : ""}
+             RETURNING reported, ${clock} AS clock`,
       values: [
         session.id,
         session.sequence,
         session.reported,
-        reported ?? null, // and then it is no report
-        isStopped ? "stopped" : null,
-        clock ?? session.clock,
+        ...isReport
+          ? [isStopped ? "stopped" : null, report.intents?.at ?? 0, Math.ceil(livedUntil) - 1]
+          : [],
       ],
     };
     // Sorted, so that two servers that add the same rows cannot deadlock.
     const sorted = counts.toSorted((a, b) => keyOf(a) < keyOf(b) ? -1 : 1);
     const rows = sorted.map((count): UsageRow => ({ ...count, day: dayOf(at), last: at }));
-    const additions = chunksOf(rows, this.#database.batch).map((rows) => this.#additionOf(rows));
-    const [extended] = await this.#database.transact([extension, ...additions], {
-      isConditional: true,
-      isSynced: reported !== undefined,
-    });
-    return extended?.length === 1;
+    const statements = [
+      extension,
+      ...chunksOf(rows, this.#database.batch).map((rows) => this.#additionOf(rows)),
+      ...report?.intents === undefined ? [] : this.#changesOf(report.intents, session, isStopped),
+    ];
+    const [extended] = statements.length === 1 && !isStopped // an idle process, in one round trip
+      ? [await this.#database.write(extension)]
+      : await this.#database.transact(statements, { isConditional: true, isSynced: isStopped });
+    const row = extended?.[0];
+    if (row === undefined) return undefined;
+    const [time, reported] = [row["clock"] as number, row["reported"] as number];
+    // The clock may have gone on since a report was dated. The next one is compared with that date.
+    return { clock: time, now: isReport ? reported : Math.max(time, reported) };
+  }
+
+  /** Returns the statements that change the intents of a session. */
+  #changesOf(
+    { at, sequence, kept, settled, renewed }: IntentReport,
+    { id }: Session,
+    isStopped: boolean,
+  ): Statement[] {
+    const listOf = (ids: readonly string[], from: number) =>
+      `(${ids.map((_, index) => `$${from + index}`).join(", ")})`;
+    const changes: Statement[] = [];
+    if (settled.length > 0) {
+      const text = `UPDATE media_head_intent SET settled = $1 WHERE id IN ${listOf(settled, 2)}`;
+      changes.push({ text, values: [at, ...settled] });
+    }
+    if (renewed.length > 0) {
+      const text = `UPDATE media_head_intent SET until = ${this.#now} + ${LEASE_MS}
+                    WHERE id IN ${listOf(renewed, 1)}`;
+      changes.push({ text, values: renewed });
+    }
+    // Not those that are written while the report is under way. No clock tells them apart, because
+    // clocks can be set back. After the end of the session, none is written.
+    const end = isStopped ? Number.MAX_SAFE_INTEGER : sequence;
+    const others = kept.length > 0 ? `AND id NOT IN ${listOf(kept, 3)}` : "";
+    const text = `DELETE FROM media_head_intent WHERE session = $1 AND sequence < $2 ${others}`;
+    changes.push({ text, values: [id, end, ...kept] });
+    return changes;
+  }
+
+  /**
+   * Writes an intent from now on, unless the session has changed since the process last knew it.
+   * A flush under way changes it, so that an intent which lands late is void.
+   *
+   * @returns Whether it was written.
+   */
+  async intend({ id, route }: Pick<Intent, "id" | "route">, session: Session): Promise<boolean> {
+    const { timeline, unlessLocked } = this.#database;
+    const insertion: Statement = {
+      text: `INSERT INTO media_head_intent (id, session, sequence, route, since, until)
+             SELECT $1, id, sequence, $2, ${this.#now}, ${this.#now} + ${LEASE_MS} FROM media_head_session
+             WHERE id = $3 AND sequence = $4 AND ended IS NULL AND timeline = ${timeline}
+             ${unlessLocked} RETURNING id`,
+      values: [id, route, session.id, session.sequence],
+    };
+    const [written] = await this.#database.transact([insertion], { isSynced: true });
+    return written?.length === 1;
+  }
+
+  /** Returns all intents, in the order in which they were written. */
+  async intents(): Promise<Intent[]> {
+    const text = `SELECT id, session, route, since, until, settled FROM media_head_intent
+                  ORDER BY since, id`;
+    const rows = await this.#database.query({ text });
+    return rows.map((row) => ({
+      id: row["id"] as string,
+      session: row["session"] as string,
+      route: row["route"] as string,
+      since: row["since"] as number,
+      until: row["until"] as number,
+      settled: row["settled"] as number | null ?? undefined,
+    }));
   }
 
   /** Lists the rows from a day on, by day. Reads incrementally. */
@@ -209,42 +322,29 @@ export class Ledger {
   }
 
   /**
-   * Ends sessions as gone. A session that has ended stays as it is.
+   * Starts the record again, a lease later than the present time of the database's clock: by then,
+   * no intent that was lost is in use any more. Instants later than the present become the present,
+   * intents hold no longer than a lease, and rows of later days become today's. Deletes nothing, and
+   * ends no session.
    *
-   * @param endedBy When their processes had ended, in milliseconds since the epoch.
-   * @param lead How far the ledger's time is ahead of the operator's clock, in milliseconds.
-   */
-  async end(ids: readonly string[], endedBy: number, lead = 0): Promise<void> {
-    const text = `UPDATE media_head_session SET ended = 'gone', ended_by = $2, lead = $3
-                  WHERE id = $1 AND ended IS NULL`;
-    const statements = ids.map((id) => ({ text, values: [id, endedBy, lead] }));
-    await this.#database.transact(statements, { isSynced: true });
-  }
-
-  /**
-   * Starts the record again, at the present time of the database's clock. Later times become that
-   * time, and rows of later days become today's. Deletes nothing, and ends no session.
-   *
-   * @param here The clock of the operator's machine, in milliseconds since the epoch.
    * @returns The start of the record, in milliseconds since the epoch.
    */
-  async restart(here: number): Promise<number> {
+  async restart(): Promise<number> {
     const { clock: now } = await this.time();
     const today = dayOf(now);
+    const start = now + LEASE_MS;
     const key = KEY_COLUMNS.replace("day", "$1");
-    const notAfter = (column: string) =>
-      `${column} = CASE WHEN ${column} > $1 THEN $1 ELSE ${column} END`;
-    await this.#database.transact([
-      { text: "UPDATE media_head_ledger SET started = $1", values: [now] },
+    const notAfter = (column: string, limit = "$1") =>
+      `${column} = CASE WHEN ${column} > ${limit} THEN ${limit} ELSE ${column} END`;
+    const results = await this.#database.transact([
+      { // a start that is further ahead came from a clock that was wrong
+        text: "UPDATE media_head_ledger SET started = $1 RETURNING started",
+        values: [start],
+      },
       {
         text: `UPDATE media_head_session SET ${notAfter("began")}, ${notAfter("reported")}
                WHERE reported > $1`,
         values: [now],
-      },
-      {
-        text: `UPDATE media_head_session SET restarted = $1, clock = $2
-               WHERE ended IS NULL OR ended_by IS NOT NULL`,
-        values: [now, here],
       },
       {
         text: `INSERT INTO media_head_usage AS usage (${KEY_COLUMNS}, calls, last)
@@ -256,14 +356,19 @@ export class Ledger {
       },
       { text: "DELETE FROM media_head_usage WHERE day > $1", values: [today] },
       { text: "UPDATE media_head_usage SET last = $1 WHERE last > $1", values: [now] },
+      {
+        text: `UPDATE media_head_intent SET ${notAfter("since")}, ${notAfter("settled")},
+               ${notAfter("until", "$2")} WHERE until > $2 OR since > $1 OR settled > $1`,
+        values: [now, start],
+      },
     ], { isSynced: true });
-    return now;
+    return results[0]?.[0]?.["started"] as number;
   }
 
   /**
-   * Deletes the rows before a day, and the sessions that ended before it; those that are gone, if
-   * they ended by both clocks. Moves the start of the record first. Deletes nothing unless a session
-   * was counting a day ago: that is evidence that the time is right.
+   * Deletes the rows before a day, the sessions that last reported before it and have no intent, and
+   * the intents that ended before it. Moves the start of the record first. Deletes nothing unless a
+   * session was counting a day ago: that is evidence that the time is right.
    *
    * @param now Milliseconds since the epoch.
    * @returns Whether there was such evidence.
@@ -286,10 +391,14 @@ export class Ledger {
     while ((await this.#database.transact([deletion]))[0]?.length === MAX_PART_ROWS) {
       await yieldToRequests();
     }
-    const ended = `DELETE FROM media_head_session
-      WHERE ended IS NOT NULL AND reported < $1 AND (ended_by IS NULL OR ended_by + lead < $1
-      AND ended_by - clock + COALESCE(restarted, reported) < $1)`; // see endOf()
-    await this.#database.transact([{ text: ended, values: [before] }]);
+    await this.#database.transact([
+      { text: "DELETE FROM media_head_intent WHERE until < $1", values: [before] },
+      {
+        text: `DELETE FROM media_head_session WHERE reported < $1
+               AND id NOT IN (SELECT session FROM media_head_intent)`,
+        values: [before],
+      },
+    ]);
     return true;
   }
 
@@ -312,7 +421,7 @@ function sessionOf(row: Row): Session {
   return {
     id: row["id"] as string,
     policies: JSON.parse(row["policies"] as string),
-    mayStartUnregistered: row["may_start_unregistered"] === 1,
+    mayServeUnrecorded: row["may_serve_unrecorded"] === 1,
     publicUrl: row["public_url"] as string | null ?? undefined,
     contact: row["contact"] as string | null ?? undefined,
     process: {
@@ -322,11 +431,8 @@ function sessionOf(row: Row): Session {
     },
     began: row["began"] as number,
     reported: row["reported"] as number,
-    clock: row["clock"] as number,
-    restarted: row["restarted"] as number | null ?? undefined,
+    timeline: row["timeline"] as string,
     sequence: row["sequence"] as number,
     ended: row["ended"] as Session["ended"] | null ?? undefined,
-    endedBy: row["ended_by"] as number | null ?? undefined,
-    lead: row["lead"] as number | null ?? undefined,
   };
 }

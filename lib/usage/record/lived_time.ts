@@ -1,6 +1,5 @@
 /** The ledger's time, as one process lives through it. */
 
-import type { Ledger } from "./ledger.ts";
 import { type LedgerTime, MINUTE_MS } from "./records.ts";
 
 /** The ledger's time since a session began, and whether its process lived through all of it. */
@@ -27,17 +26,21 @@ export class LivedTime {
     return this.#hasLapsed;
   }
 
-  /** Returns the ledger's time, as far as it is known between two readings. */
-  estimate(): number {
-    return this.#reading.now + this.#lifetime() - this.#reading.lifetime;
+  /**
+   * Returns the instant of the ledger's time, in milliseconds since the epoch, that the process cannot
+   * have lived through by now; 0 if it has lapsed.
+   */
+  end(): number {
+    if (this.#hasLapsed) return 0;
+    return this.#reading.now + this.#lifetime() - this.#reading.lifetime + MINUTE_MS;
   }
 
-  /** Reads the ledger's time. */
-  async read(ledger: Pick<Ledger, "time">): Promise<LedgerTime> {
-    const before = this.#lifetime();
-    const time = await ledger.time();
-    const last = this.#reading;
-    if (time.now - last.now - (before - last.lifetime) >= MINUTE_MS) this.#hasLapsed = true;
+  /** Reads the ledger's time by an action that returns it, if it does. */
+  async read<Time extends LedgerTime | undefined>(action: () => Promise<Time>): Promise<Time> {
+    const end = this.end();
+    const time = await action();
+    if (time === undefined) return time;
+    this.#hasLapsed ||= time.now >= end;
     this.#reading = { now: time.now, lifetime: this.#lifetime() };
     return time;
   }

@@ -53,40 +53,21 @@ const COUNTED_METHODS = new Set([
   "PATCH",
 ]);
 
-/** What a meter tells its owner, and learns from it. */
-interface MeterOptions {
-  /** Called at the first call of a client to a route on a day. */
-  readonly onFirstCall?: () => void;
-  /** Returns the time by which such days begin, in milliseconds since the epoch. */
-  readonly clock?: () => number;
-}
-
 export class UsageMeter {
   /** Few, because unknown methods count as one, and statuses by class. */
   readonly #counters = new Map<string, ClientCounter>();
   readonly #names = new ClientNames();
   readonly #policies: RoutePolicies;
   readonly #field: string | undefined;
-  readonly #clock: () => number;
-  readonly #onFirstCall: () => void;
-  /** The clients that have called each route on the day: few, because new names are limited. */
-  readonly #callers = new Set<string>();
-  #day = "";
 
   /**
    * @param policies The policies of the routes. Calls in different brownouts are counted
    *   separately.
    * @param field The name of the request field that identifies clients to the operator, if any.
    */
-  constructor(
-    policies: RoutePolicies,
-    field?: string,
-    { onFirstCall = () => {}, clock = Date.now }: MeterOptions = {},
-  ) {
+  constructor(policies: RoutePolicies, field?: string) {
     this.#policies = policies;
     this.#field = field;
-    this.#onFirstCall = onFirstCall;
-    this.#clock = clock;
   }
 
   /** Returns the counter for a class of responses. It remains valid, so callers may retain it. */
@@ -129,20 +110,9 @@ export class UsageMeter {
     if (count === undefined) {
       releases.set(release, { ...common, impact, client, release, calls: 1 });
       counts.set(client, releases);
-      if (impact === "breaking") this.#noteCaller(client, common.route);
     } else {
       count.calls++;
     }
-  }
-
-  #noteCaller(client: string, route: string): void {
-    const day = dayOf(this.#clock());
-    if (day !== this.#day) this.#callers.clear();
-    this.#day = day;
-    const caller = `${client}\n${route}`;
-    if (this.#callers.has(caller)) return;
-    this.#callers.add(caller);
-    this.#onFirstCall();
   }
 
   /** Marks the name of a client as known, so that its calls keep their own rows. */

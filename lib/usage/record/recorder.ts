@@ -11,7 +11,8 @@ import { Backlog } from "./backlog.ts";
 import { clockFault } from "./clock_fault.ts";
 import { DAY_MS, dayOf } from "./day.ts";
 import { FlushSchedule } from "./flush_schedule.ts";
-import type { BeginOptions, Ledger } from "./ledger.ts";
+import { Intents, type PendingReport } from "./intents.ts";
+import type { BeginOptions, BegunSession, Ledger, NewSession } from "./ledger.ts";
 import { LivedTime } from "./lived_time.ts";
 import { UsageMeter } from "./meter.ts";
 import {
@@ -31,6 +32,9 @@ const STOP_TRIES = 6;
 /** Milliseconds between two of these attempts. */
 const STOP_DELAY_MS = 200;
 
+/** The number of sessions that one flush may begin. */
+const MAX_SESSIONS = 3;
+
 /** The number of days before a start whose clients the process knows. */
 const KNOWN_DAYS = 7;
 
@@ -41,10 +45,12 @@ export interface RecorderOptions {
   readonly policies: RoutePolicies;
   readonly process: ProcessIdentity;
   /**
-   * Whether the process may serve before it is registered. Then a ledger that fails at the start
+   * Whether the process may start before it is registered. Then a ledger that fails at the start
    * does not stop it, and every flush tries again to register.
    */
   readonly mayStartUnregistered?: boolean | undefined;
+  /** Whether calls are answered that the ledger does not take. The session says so. */
+  readonly mayServeUnrecorded?: boolean | undefined;
   /** The URL at which clients reach the application, if it is known. */
   readonly publicUrl?: string | undefined;
   /** The URL at which owners of clients reach the operator, if there is one. */
@@ -69,20 +75,40 @@ export interface RecorderOptions {
   readonly log: Log;
 }
 
+/** A session that is registered. */
+interface Registered {
+  readonly ledger: Ledger;
+  /** The session as this process last knew it to be in the ledger. */
+  readonly session: Session;
+  /** The ledger's time since the session began. */
+  readonly lived: LivedTime;
+}
+
+/** The result of sending a part. The process may have another session then. */
+interface SendResult {
+  readonly registered: Registered;
+  readonly isRecorded: boolean;
+  readonly time?: LedgerTime | undefined;
+}
+
+/** A part of a flush, and what of it the process needs to know again. */
+interface SentPart extends FlushPart {
+  readonly pending?: PendingReport | undefined;
+}
+
 export class Recorder {
   readonly meter: UsageMeter;
+  readonly intents: Intents;
   readonly #options: RecorderOptions;
-  #ledger: Ledger | undefined;
+  readonly #lifetime: () => number;
   readonly #faults: FaultLog;
   readonly #schedule = new FlushSchedule(() => this.#attempt());
-  /** The session as this process last knew it to be in the ledger. */
-  #session: Session;
+  readonly #first: NewSession;
+  #registered: Registered | undefined;
   /** The session to begin, until it is known to be registered. */
-  #next: Session | undefined;
-  /** The ledger's time since the session began, once the process is registered. */
-  #lived: LivedTime | undefined;
+  #next: NewSession | undefined;
   /** The part of a flush that was sent, until its outcome is known. */
-  #sent: FlushPart | undefined;
+  #sent: SentPart | undefined;
   readonly #backlog = new Backlog();
   readonly #retention: Retention;
   #fault: string | undefined;
@@ -90,31 +116,44 @@ export class Recorder {
   #isStopping = false;
 
   constructor(options: RecorderOptions) {
-    const { policies, clientField, clock, log } = options;
+    const { policies, clientField, clock, lifetime = () => performance.now(), log } = options;
     requireRouteNames(policies);
-    this.meter = new UsageMeter(policies, clientField, {
-      onFirstCall: () => this.#schedule.hasten(),
-      clock: () => this.#lived?.estimate() ?? clock(),
-    });
+    this.meter = new UsageMeter(policies, clientField);
     this.#options = options;
-    this.#session = this.#next = newSession(options, 0);
+    this.#lifetime = lifetime;
+    this.#first = this.#next = newSession(options, 0);
     this.#faults = new FaultLog(log);
     this.#retention = new Retention(options.retainDays);
+    this.intents = new Intents({
+      write: async (intent) => {
+        if (this.#registered === undefined) throw new Error("The process is not registered");
+        const { ledger, session } = this.#registered;
+        try {
+          return await ledger.intend(intent, session);
+        } catch (cause) { // a flush need not meet it
+          this.#faults.report(cause, { session: session.id });
+          throw cause;
+        }
+      },
+      catchUp: () => this.#schedule.flush(),
+      clock,
+      lifetime,
+    });
   }
 
   /** Whether the process is registered. */
   get isRegistered(): boolean {
-    return this.#lived !== undefined;
+    return this.#registered !== undefined;
   }
 
   /** The id of the process's session. It changes if the session ends while the process runs. */
   get session(): string {
-    return this.#session.id;
+    return (this.#registered?.session ?? this.#first).id;
   }
 
   /** The fault of the record of calls, for a health check; `undefined` if there is none. */
   get fault(): string | undefined {
-    return this.#fault;
+    return this.#fault ?? (this.intents.areRefused ? REFUSED : undefined);
   }
 
   /**
@@ -136,25 +175,14 @@ export class Recorder {
   }
 
   /** Opens the ledger, and begins the process's first session. */
-  async #register(): Promise<void> {
+  async #register(): Promise<Registered> {
     const { ledger } = this.#options;
     const opened = typeof ledger === "function" ? await ledger() : ledger;
-    this.#ledger = opened;
     const { now } = await opened.time();
     for await (const { client } of opened.usage(dayOf(now - KNOWN_DAYS * DAY_MS))) {
       this.meter.know(client);
     }
-    await this.#begin();
-  }
-
-  /** The ledger, once it is opened. */
-  get #opened(): Ledger {
-    return this.#ledger as Ledger;
-  }
-
-  /** The lived time of a process that is registered. */
-  get #livedTime(): LivedTime {
-    return this.#lived as LivedTime;
+    return await this.#begin(opened);
   }
 
   /** Flushes the counts so far. Never rejects: faults are logged, and the next flush retries. */
@@ -162,14 +190,20 @@ export class Recorder {
     return this.#schedule.flush();
   }
 
-  /** Flushes the last counts, and ends the session. Call it after the last response. */
+  /**
+   * Flushes the last counts, and ends the session. Call it after the last response: later calls find
+   * no intent. If a call that the ledger did not take may be in flight, the session does not end, so
+   * that it looks like one whose process was killed.
+   */
   async stop(): Promise<void> {
     this.#schedule.stop();
+    const mayMissCall = this.#options.mayServeUnrecorded === true && this.intents.hasUnheldCalls;
+    this.intents.close();
+    if (mayMissCall) return await this.flush();
     this.#isStopping = true;
-    this.#takeCounts();
     for (let tries = 0; tries < STOP_TRIES; tries++) {
       await this.flush();
-      if (this.#session.ended !== undefined) return;
+      if (this.#registered?.session.ended !== undefined) return;
       await new Promise((resolve) => setTimeout(resolve, STOP_DELAY_MS));
     }
   }
@@ -184,20 +218,22 @@ export class Recorder {
     const isLast = this.#isStopping;
     let isRecording = true;
     try {
-      if (!this.isRegistered) await this.#registerLate();
-      this.#fault = await this.#write(isLast);
+      const registered = this.#registered ?? await this.#registerLate();
+      this.#fault = await this.#write(registered, isLast);
     } catch (cause) {
       isRecording = false;
+      this.#takeCounts(); // for the metrics, and for the log
       this.#reportFault(cause);
     }
     this.#options.metrics?.setRecording(isRecording);
   }
 
   /** Registers the process while it serves. */
-  async #registerLate(): Promise<void> {
-    await this.#register().finally(() => this.#takeCounts());
+  async #registerLate(): Promise<Registered> {
+    const registered = await this.#register();
     const { process, log } = this.#options;
     log({ event: "session", ...sessionFacts(this.session, process) });
+    return registered;
   }
 
   #reportFault(cause: unknown): void {
@@ -212,32 +248,53 @@ export class Recorder {
     this.#backlog.add(counts);
   }
 
-  /** Writes all counts to the ledger. Returns the fault for the health check, if any. */
-  async #write(isLast: boolean): Promise<string | undefined> {
-    const ledger = this.#opened;
-    // The report vouches for every call answered before it, so its time is read before the counts
-    // are taken. No call may be dated before it was answered, so calls are dated with a time that
-    // is read after the counts are taken. The machine's clock is read first, so that by each clock,
-    // no less time has passed since the report than since the calls that it vouches for.
-    const clock = this.#options.clock();
-    const { now: reported } = await this.#livedTime.read(ledger).finally(() => this.#takeCounts());
-    const time = await this.#livedTime.read(ledger);
-    const fault = this.#compareClocks(time); // at once, because sending can take long
-    if (this.#sent !== undefined) await this.#send(this.#sent);
+  /**
+   * Writes all counts to the ledger. Returns the fault for the health check, if any.
+   *
+   * @param begun The number of sessions that this flush has begun.
+   */
+  async #write(
+    registered: Registered,
+    isLast: boolean,
+    begun = 0,
+  ): Promise<string | undefined> {
+    // As where two databases answer at one address in turns.
+    if (begun > MAX_SESSIONS) throw new StorageError("usage", "the ledger changes with each use");
+    if (this.#sent !== undefined) ({ registered } = await this.#send(this.#sent, registered));
+    if (registered.session.ended !== undefined) return undefined; // it has stopped
 
-    // Counts are recorded before a session lapses, but do not extend it.
-    while (this.#session.ended === undefined) {
+    // The report settles the calls that came before its time, so that time is read before the counts
+    // are taken. No call may be dated before it was answered, so calls are dated with a time that is
+    // read afterwards. An idle process needs neither.
+    const { ledger } = registered;
+    const readTime = () => registered.lived.read(() => ledger.time());
+    const mayHaveIntents = !this.intents.isEmpty;
+    const before = mayHaveIntents ? await readTime() : undefined;
+    this.#takeCounts();
+    const pending = this.intents.report();
+    const { session: { sequence } } = registered;
+    const intents = before && { at: before.now, sequence, ...pending.report };
+    let time = this.#backlog.isEmpty ? before : await readTime();
+
+    // Counts are recorded before a session lapses, but do not extend it. Another session has what is
+    // left, and a report of its own.
+    for (let isReport = false; !isReport;) {
       const counts = this.#backlog.takePart();
-      if (this.#livedTime.hasLapsed && counts.length === 0) {
-        await this.#begin({ lapsed: this.#session });
-        continue;
+      const { lived: { hasLapsed }, session } = registered;
+      if (hasLapsed && counts.length === 0) {
+        registered = await this.#begin(ledger, { lapsed: session });
+        return await this.#write(registered, isLast, begun + 1);
       }
-      const isReport = this.#backlog.isEmpty && !this.#livedTime.hasLapsed;
-      const report = isReport ? { reported, clock, isStopped: isLast } : {};
-      const isRecorded = await this.#send({ counts, at: time.now, ...report });
-      if (isRecorded && isReport) break;
-      await yieldToRequests();
+      isReport = this.#backlog.isEmpty && !hasLapsed;
+      const report = isReport ? { intents, isStopped: isLast } : undefined;
+      const sent = await this.#send({ counts, at: time?.now ?? 0, report, pending }, registered);
+      registered = sent.registered;
+      if (!sent.isRecorded) return await this.#write(registered, isLast, begun + 1);
+      time = sent.time ?? time;
+      if (!isReport) await yieldToRequests();
     }
+    if (time === undefined) return undefined;
+    const fault = this.#compareClocks(time); // at once, because deleting can take long
     if (!isLast) await this.#retention.apply(ledger, time.now);
     return fault;
   }
@@ -245,43 +302,46 @@ export class Recorder {
   /**
    * Sends a part. If it was not recorded, puts its counts back, and begins another session.
    *
-   * @returns Whether the part was recorded.
+   * @returns Whether the part was recorded, and the ledger's times then, if they are known.
    */
-  async #send(part: FlushPart): Promise<boolean> {
-    const ledger = this.#opened;
-    const session = this.#session;
+  async #send(part: SentPart, registered: Registered): Promise<SendResult> {
+    const { ledger, session, lived } = registered;
     const isRepeated = this.#sent === part;
     this.#sent = part;
-    if (!await ledger.add(part, session)) {
+    const time = await lived.read(() => ledger.add(part, session, lived.end()));
+    if (time === undefined) {
       // Only the sequence number says whether an earlier attempt was committed.
       const found = await ledger.session(session.id);
       if (!isRepeated || found?.sequence !== session.sequence + 1) {
         this.#sent = undefined;
         this.#backlog.add(part.counts);
-        await this.#beginAgain(found);
-        return false;
+        return { registered: await this.#beginAgain(registered, found), isRecorded: false };
       }
     }
     this.#sent = undefined;
-    this.#session = {
-      ...session,
-      sequence: session.sequence + 1,
-      reported: Math.max(part.reported ?? 0, session.reported),
-      ended: part.isStopped ? "stopped" : undefined,
+    const { report, pending } = part;
+    if (report?.intents !== undefined && pending !== undefined) this.intents.confirm(pending);
+    this.#registered = {
+      ...registered,
+      session: {
+        ...session,
+        sequence: session.sequence + 1,
+        reported: report && time ? time.now : session.reported,
+        ended: report?.isStopped ? "stopped" : undefined,
+      },
     };
-    return true;
+    return { registered: this.#registered, isRecorded: true, time };
   }
 
   /** Begins another session, because the ledger has the process's session in another state. */
-  async #beginAgain(found: Session | undefined): Promise<void> {
-    const left = this.#session;
-    if (found?.sequence !== left.sequence) {
-      await this.#begin({ lost: left }, LOST);
-    } else if (found.ended === undefined) { // a restart of the record set its last report back
-      await this.#begin({ lapsed: left });
-    } else {
-      await this.#begin({}, found.ended === "gone" ? GONE : undefined);
-    }
+  async #beginAgain(
+    { ledger, session: left }: Registered,
+    found: Session | undefined,
+  ): Promise<Registered> {
+    if (found?.sequence !== left.sequence) return await this.#begin(ledger, { lost: left }, LOST);
+    // If it has not ended, the machine slept, the database failed over, or a restart of the record
+    // set the last report back.
+    return await this.#begin(ledger, found.ended === undefined ? { lapsed: left } : {});
   }
 
   /**
@@ -289,23 +349,32 @@ export class Recorder {
    *
    * @param warning Why another session was necessary, if the operator should know.
    */
-  async #begin(options: BeginOptions = {}, warning?: string): Promise<void> {
-    const { process, clock, lifetime = () => performance.now(), log } = this.#options;
-    const ledger = this.#opened;
-    const isFirst = !this.isRegistered;
-    // A session that continues an earlier one vouches for what the process counted before, too.
-    const next = this.#next ?? newSession(this.#options, 1);
-    this.#next = { ...next, clock: clock() };
-    const began = await ledger.begin(this.#next, options);
-    if (began === undefined) return await this.#beginAgain(await ledger.session(this.session));
-    this.#session = { ...this.#next, reported: began };
+  async #begin(
+    ledger: Ledger,
+    options: BeginOptions = {},
+    warning?: string,
+  ): Promise<Registered> {
+    const left = this.#registered;
+    // A session that continues an earlier one has the counts of what the process answered before.
+    const next = this.#next ??= newSession(this.#options, 1);
+    const begun = await ledger.begin(next, options);
+    if (begun === undefined && left !== undefined) {
+      return await this.#beginAgain(left, await ledger.session(left.session.id));
+    }
+    const { began, timeline, intents } = begun as BegunSession;
     this.#next = undefined;
-    this.#lived = new LivedTime(began, lifetime);
-    if (isFirst) return;
-    const facts = sessionFacts(this.session, process);
-    log(
+    this.#registered = {
+      ledger,
+      session: { ...next, began, timeline, reported: began },
+      lived: new LivedTime(began, this.#lifetime),
+    };
+    if (left === undefined) return this.#registered;
+    this.intents.keepOnly(options.lost === undefined ? intents : []);
+    const facts = sessionFacts(next.id, this.#options.process);
+    this.#options.log(
       warning ? { event: "warning", ...facts, message: warning } : { event: "session", ...facts },
     );
+    return this.#registered;
   }
 
   /** Logs and returns a fault if this machine's clock differs from the database's. */
@@ -317,15 +386,14 @@ export class Recorder {
   }
 }
 
-function newSession(options: RecorderOptions, sequence: number): Session {
-  const { policies, process, mayStartUnregistered, publicUrl, contact } = options;
+function newSession(options: RecorderOptions, sequence: number): NewSession {
+  const { policies, process, mayServeUnrecorded, publicUrl, contact } = options;
   const id = crypto.randomUUID();
-  const facts = { policies, process, mayStartUnregistered, publicUrl, contact };
-  return { id, ...facts, began: 0, reported: 0, clock: 0, sequence };
+  return { id, policies, process, mayServeUnrecorded, publicUrl, contact, sequence };
 }
 
-const LOST = "The ledger does not have this process's last report, as if it had been " +
-  "restored or replaced. The record of calls starts again now, with this new session";
+const REFUSED = "calls to old paths are refused: the ledger does not take them (see the log)";
 
-const GONE = "This process's session was ended, as by --gone, although the process is running. " +
-  "It continues with this new session";
+const LOST = "The ledger does not have this process's last report, as if it had been " +
+  "restored or replaced. The record of calls starts again in a day: until then, other servers may " +
+  "answer calls under intents that it does not have";

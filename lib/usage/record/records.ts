@@ -2,6 +2,7 @@
 
 import { isPrintable, quoted } from "../../input/printable.ts";
 import type { Phase, RoutePolicies } from "../../lifecycle/policy.ts";
+import { DAY_MS } from "./day.ts";
 
 /**
  * The effect of a route's removal on calls: "breaking" if it breaks them (`isBreaking()` decides
@@ -71,7 +72,7 @@ export function requireRouteNames(policies: RoutePolicies): void {
 }
 
 /** The ways in which a session ends: see {@linkcode Session}. */
-export const ENDS = ["stopped", "gone", "lapsed"] as const;
+export const ENDS = ["stopped", "lapsed"] as const;
 
 /** A process, as people and supervisors know it. */
 export interface ProcessIdentity {
@@ -83,45 +84,77 @@ export interface ProcessIdentity {
 }
 
 /**
- * The registration of one process. Times are in milliseconds since the epoch, by the ledger's time
- * unless noted otherwise.
+ * The registration of one process. Times are in milliseconds since the epoch, by the ledger's time.
  */
 export interface Session {
   readonly id: string;
   readonly process: ProcessIdentity;
   /** The policies that the process announces. It counts calls to these routes only. */
   readonly policies: RoutePolicies;
-  /** Whether the process may serve before it is registered, and so end without being on record. */
-  readonly mayStartUnregistered?: boolean | undefined;
+  /** Whether the process answers calls that the ledger does not take, and so may leave some out. */
+  readonly mayServeUnrecorded?: boolean | undefined;
   /** The URL at which clients reach the application, if it is known. */
   readonly publicUrl?: string | undefined;
   /** The URL at which owners of clients reach the operator, if there is one. */
   readonly contact?: string | undefined;
   readonly began: number;
-  /** When the session last reported: every call that the process answered before is on record. */
+  /** When the session last reported. The process was counting from `began` until then. */
   readonly reported: number;
-  /**
-   * The clock of the process's machine just before that report. If the operator has started the
-   * record again since, the clock of the operator's machine at that time.
-   */
-  readonly clock: number;
-  /** When the operator started the record again, if the session has not reported since. */
-  readonly restarted?: number | undefined;
+  /** The database's {@linkcode Database.timeline} since the session began. */
+  readonly timeline: string;
   /**
    * The number of transactions that have extended the session, and one more if it continues an
    * earlier session of its process.
    */
   readonly sequence: number;
   /**
-   * How the session ended, if it did: the process stopped, the operator declared it gone, or the
-   * session lapsed, because the process did not live through the time that followed. A session that
-   * ended is never extended again.
+   * How the session ended, if it did: the process stopped, or the session lapsed, because the process
+   * did not live through the time that followed, or the database changed. A session that ended is
+   * never extended again.
    */
   readonly ended?: typeof ENDS[number] | undefined;
-  /** When the process had ended, on the operator's word and by a right clock, if it is gone. */
-  readonly endedBy?: number | undefined;
-  /** How far the ledger's time was ahead of the operator's clock at that word, in milliseconds. */
-  readonly lead?: number | undefined;
+}
+
+/** The time for which an intent holds unless it is renewed, in milliseconds. */
+export const LEASE_MS = DAY_MS;
+
+/**
+ * The statement of a process that it may be answering calls to a route. It is in the ledger before
+ * any of them is answered, and is deleted once all of them are on record. So a process that falls
+ * silent without an intent has answered nothing that is not on record. Times are in milliseconds
+ * since the epoch, by the ledger's time.
+ */
+export interface Intent {
+  readonly id: string;
+  /** The id of the process's session. */
+  readonly session: string;
+  readonly route: string;
+  /** When it was written. */
+  readonly since: number;
+  /** {@linkcode LEASE_MS} after it was written or last renewed. Later calls have another intent. */
+  readonly until: number;
+  /**
+   * Every call that arrived before this instant is on record; `undefined` before the first report
+   * at which no call was in flight.
+   */
+  readonly settled: number | undefined;
+}
+
+/** What a report says of the intents of its session. Each list has ids. */
+export interface IntentReport {
+  /** When it was written, by the ledger's time read before its counts were taken. */
+  readonly at: number;
+  /** The session's sequence number when it was written. */
+  readonly sequence: number;
+  /**
+   * Those that the process holds or has asked for. Any other that was written under an earlier
+   * sequence number is deleted; by the report that ends the session, any other.
+   */
+  readonly kept: readonly string[];
+  /** Those under which every call that arrived before `at` is on record. */
+  readonly settled: readonly string[];
+  /** Those to renew. */
+  readonly renewed: readonly string[];
 }
 
 /**
@@ -133,12 +166,13 @@ export interface FlushPart {
   readonly counts: readonly UsageCount[];
   /** When the counts are recorded, in milliseconds since the epoch. */
   readonly at: number;
-  /** The new time of the session's last report; only the last part of a flush has one. */
-  readonly reported?: number | undefined;
-  /** The clock of the process's machine, read just before that time. */
-  readonly clock?: number | undefined;
-  /** Whether this part ends the session, because the process stops. */
-  readonly isStopped?: boolean;
+  /** What makes the part a report; only the last part of a flush has it. */
+  readonly report?: {
+    /** Left out if the process has and had none. */
+    readonly intents: IntentReport | undefined;
+    /** Whether the report ends the session, because the process stops. */
+    readonly isStopped: boolean;
+  } | undefined;
 }
 
 /** The limit on counts in a part. SQLite blocks the thread while it writes them. */

@@ -14,7 +14,7 @@ export const LEDGER: Schema = {
   name: "ledger",
   oldColumns: ["id", "schema", "started"],
   applicationId: 0x6d68_6c65,
-  version: 9,
+  version: 10,
   upgrade: "stop the servers, and move it away to start counting afresh",
   tables: usageTables,
   columns: ({ integer }) => `started ${integer} CHECK (${isInstant("started")})`,
@@ -42,8 +42,7 @@ function usageTables(dialect: Dialect): string {
     CREATE TABLE media_head_session (
       id ${text} PRIMARY KEY CHECK (${isPrintable(dialect, "id", 64)}),
       ${json("policies")},
-      may_start_unregistered ${integer} NOT NULL DEFAULT 0
-        CHECK (may_start_unregistered IN (0, 1)),
+      may_serve_unrecorded ${integer} NOT NULL CHECK (may_serve_unrecorded IN (0, 1)),
       public_url ${text},
       contact ${text},
       machine ${text},
@@ -51,12 +50,18 @@ function usageTables(dialect: Dialect): string {
       process_started ${integer} NOT NULL CHECK (${isInstant("process_started")}),
       began ${integer} NOT NULL CHECK (${isInstant("began")}),
       reported ${integer} NOT NULL CHECK (${isInstant("reported")} AND reported >= began),
-      clock ${integer} NOT NULL CHECK (${isInstant("clock")}),
-      restarted ${integer} CHECK (${isInstant("restarted")}),
+      timeline ${text} NOT NULL,
       sequence ${integer} NOT NULL CHECK (${isCount("sequence", 0)}),
-      ended ${text} CHECK (${isOneOf("ended", ENDS)}),
-      ended_by ${integer} CHECK (${isInstant("ended_by")}),
-      lead ${integer} CHECK (${isCount("lead", 0)})
+      ended ${text} CHECK (${isOneOf("ended", ENDS)})
+    )${options};
+    CREATE TABLE media_head_intent (
+      id ${text} PRIMARY KEY CHECK (${isPrintable(dialect, "id", 64)}),
+      session ${text} NOT NULL,
+      sequence ${integer} NOT NULL CHECK (${isCount("sequence", 0)}),
+      route ${text} NOT NULL,
+      since ${integer} NOT NULL CHECK (${isInstant("since")}),
+      until ${integer} NOT NULL CHECK (${isInstant("until")}),
+      settled ${integer} CHECK (${isInstant("settled")})
     )${options};
   `;
 }

@@ -2,13 +2,16 @@
 
 import type { Interval } from "../../lifecycle/instant.ts";
 import {
+  type Intent,
   lagOf,
+  LEASE_MS,
   type LedgerTime,
   MINUTE_MS,
   type ProcessIdentity,
   type Session,
 } from "../record/records.ts";
-import { endOf, isAwaited, isOpen } from "./session_state.ts";
+import { isOpen, isRunning } from "./session_state.ts";
+import { isSettled } from "./waiting.ts";
 
 /** Why calls before an instant may not be on record. */
 export type Doubt =
@@ -21,20 +24,33 @@ export type Doubt =
   & (
     /** The record starts at the instant, or has not started. */
     | { readonly reason: "started" }
-    /** There was no session from `start` to the instant. */
-    | { readonly reason: "stop"; readonly start: number }
-    /** A session has not reported since `reported`. */
-    | NamedSession & { readonly reason: "silent"; readonly reported: number }
-    /** A session's process may have run on after `reported`, until `endedBy`. */
-    | NamedSession & {
-      readonly reason: "cut off";
-      readonly reported: number;
-      readonly endedBy: number;
-    }
+    /** No session has counted these routes since `start`, and none does now. */
+    | { readonly reason: "no server"; readonly routes: readonly string[]; readonly start: number }
+    /** A running session may have calls to the route that are not on record yet. */
+    | Partial<NamedSession> & { readonly reason: "in flight"; readonly route: string }
     /** A session did not count the route. */
     | NamedSession & { readonly reason: "not counted"; readonly route: string }
     /** The database's clock is a minute or more behind the ledger's time, `then`. */
     | { readonly reason: "ahead"; readonly then: number }
+    | TrustableDoubt
+  );
+
+/** A doubt that the operator's word can settle. */
+export type TrustableDoubt =
+  & { readonly until: number; readonly isOpen: boolean }
+  & (
+    /** There was no session from `start` to `end`. */
+    | { readonly reason: "stop"; readonly start: number; readonly end: number }
+    /** The database was restored or failed over after `start`, and by `end`. */
+    | { readonly reason: "restored"; readonly start: number; readonly end: number }
+    /** A process ended, or was cut off, while it may have answered calls to the route after `start`. */
+    | Partial<NamedSession> & {
+      readonly reason: "intent";
+      readonly route: string;
+      readonly start: number;
+    }
+    /** A process may have served calls that the ledger did not take, and ended without a word. */
+    | NamedSession & { readonly reason: "unrecorded" }
   );
 
 /** Names the session of a doubt. */
@@ -48,36 +64,44 @@ interface NamedSession {
 export interface Evidence {
   /** All sessions, in the order in which they began. */
   readonly sessions: readonly Session[];
+  /** All intents. */
+  readonly intents: readonly Intent[];
   /** The start of the record; `undefined` if there never was a session. */
   readonly started: number | undefined;
   /** The instant of the verdict, by the ledger's time, in milliseconds since the epoch. */
   readonly judgedAt: number;
+  /**
+   * What running servers have reported since this instant is taken for complete, in milliseconds
+   * since the epoch. For a gate it is the instant of the verdict.
+   */
+  readonly settledSince: number;
   /** The times of the ledger, read after the sessions. */
   readonly time: LedgerTime;
-}
-
-/** The operator's words. */
-export interface Words {
-  /** During every stop, nothing else served, nothing was restored, and no clock was wrong. */
-  readonly trustStops: boolean;
-  /** The ids of sessions whose processes ended at their last report, besides those on record. */
-  readonly gone?: readonly string[];
+  /** The database's timeline, read after everything else. */
+  readonly timeline: string;
 }
 
 /** Returns since when the record is complete for some routes; `undefined` if it is not. */
 export function completeSince(
   evidence: Evidence,
   routes: readonly string[],
-  words: Words,
+  trustStops: boolean,
 ): number | undefined {
-  const since = Math.max(...doubtsOf(evidence, routes, words).map(({ until }) => until));
+  const since = Math.max(...doubtsOf(evidence, routes, trustStops).map(({ until }) => until));
   return since < evidence.judgedAt ? since : undefined;
 }
 
-/** Returns all doubts about the record before the instant of the verdict, in the order they end. */
-export function doubtsOf(evidence: Evidence, routes: readonly string[], words: Words): Doubt[] {
-  const { sessions, started, judgedAt, time } = evidence;
-  const { trustStops, gone = [] } = words;
+/**
+ * Returns all doubts about the record before the instant of the verdict, in the order they end.
+ *
+ * @param trustStops Whether the operator vouches for all stops, and for what is like them.
+ */
+export function doubtsOf(
+  evidence: Evidence,
+  routes: readonly string[],
+  trustStops: boolean,
+): Doubt[] {
+  const { started, judgedAt, time } = evidence;
   const doubts: Doubt[] = [{
     reason: "started",
     until: started ?? judgedAt,
@@ -86,47 +110,158 @@ export function doubtsOf(evidence: Evidence, routes: readonly string[], words: W
   if (lagOf(time) >= MINUTE_MS) {
     doubts.push({ reason: "ahead", until: judgedAt, isOpen: true, then: time.now });
   }
-  for (const { start, end } of trustStops ? [] : stopsIn(evidence, gone)) {
-    doubts.push({ reason: "stop", start, until: end, isOpen: end === judgedAt });
-  }
-  const uncounted = new Map<string, Doubt>(); // the last doubt of each route
-  for (const session of sessions) {
-    const { id, process, policies, reported, sequence, endedBy } = session;
-    const name = { session: id, process };
-    if (isOpen(session, gone) && isAwaited(session, judgedAt)) {
-      doubts.push({ reason: "silent", ...name, reported, until: judgedAt, isOpen: true });
-    }
-    const end = endOf(session);
-    const isCutOff = endedBy !== undefined && end > reported;
-    if (isCutOff && routes.some((route) => Object.hasOwn(policies, route))) {
-      doubts.push({ reason: "cut off", ...name, reported, endedBy, until: end, isOpen: false });
-    }
-    const until = isOpen(session, gone) ? judgedAt : isCutOff ? end : Math.min(reported, judgedAt);
-    // The ledger's time may stand still for a whole session, but its sequence number advances.
-    for (const route of sequence > 0 || isCutOff ? routes : []) {
-      if (Object.hasOwn(policies, route) || (uncounted.get(route)?.until ?? 0) > until) continue;
-      const reason = "not counted";
-      uncounted.set(route, { reason, ...name, route, until, isOpen: isOpen(session, gone) });
-    }
-  }
-  doubts.push(...uncounted.values());
+  doubts.push(
+    ...unserved(evidence, routes),
+    ...inFlight(evidence, routes),
+    ...uncounted(evidence, routes),
+  );
+  if (!trustStops) doubts.push(...trustableDoubts(evidence, routes));
   return doubts.sort((a, b) => a.until - b.until);
 }
 
-/** Returns each minute or more without a session since the record started. */
-export function stopsIn(
-  { sessions, started, judgedAt }: Evidence,
-  gone: readonly string[],
-): Interval[] {
+/** Returns the doubts that the operator's word can settle. */
+export function trustableDoubts(
+  evidence: Evidence,
+  routes: readonly string[],
+): TrustableDoubt[] {
+  return [
+    ...stopsIn(evidence).map(({ start, end }): TrustableDoubt => {
+      // Intents from before the record's start are not on record any more.
+      const until = start === evidence.started ? end + LEASE_MS : end;
+      return { reason: "stop", start, end, until, isOpen: false };
+    }),
+    ...restoresIn(evidence).map(({ start, end }): TrustableDoubt => {
+      // Intents that were lost may be in use until then.
+      const until = end + LEASE_MS;
+      return { reason: "restored", start, end, until, isOpen: end === evidence.judgedAt };
+    }),
+    ...abandoned(evidence, routes),
+    ...unrecorded(evidence, routes),
+  ];
+}
+
+/** Returns each minute or more without a session since the record started, except one until now. */
+export function stopsIn(evidence: Evidence): Interval[] {
+  const { sessions, started, judgedAt } = evidence;
   const stops: Interval[] = [];
-  let covered = started ?? judgedAt;
-  const cover = (start: number, end: number) => {
+  let covered = Math.min(started ?? judgedAt, judgedAt);
+  for (const { began, reported } of sessions) {
+    const start = Math.min(began, judgedAt);
     if (start - covered >= MINUTE_MS) stops.push({ start: covered, end: start });
-    covered = Math.max(covered, end);
-  };
-  for (const session of sessions) {
-    cover(Math.min(session.began, judgedAt), isOpen(session, gone) ? judgedAt : endOf(session));
+    covered = Math.max(covered, reported);
   }
-  cover(judgedAt, judgedAt);
   return stops;
+}
+
+/** Returns the doubt on routes that no server has counted for a minute or more, if there are any. */
+function unserved({ sessions, judgedAt }: Evidence, routes: readonly string[]): Doubt[] {
+  if (sessions.length === 0) return []; // the record has not started
+  const counts = (route: string) => ({ policies }: Session) => Object.hasOwn(policies, route);
+  const recent = sessions.filter(({ reported }) => judgedAt - reported < MINUTE_MS);
+  // Where a running server does not count a route, that is a doubt of its own.
+  const without = routes.filter((route) => !recent.some(counts(route)))
+    .filter((route) => !recent.some((session) => isOpen(session) && leavesOut(session, route)));
+  if (without.length === 0) return [];
+  const counting = sessions.filter((session) => without.some((route) => counts(route)(session)));
+  const start = Math.max(...counting.map(({ reported }) => reported));
+  return [{ reason: "no server", routes: without, start, until: judgedAt, isOpen: true }];
+}
+
+/**
+ * Returns the times in which the database was restored or failed over: each from the last report on
+ * one timeline to the first session on the next.
+ */
+export function restoresIn({ sessions, timeline, judgedAt }: Evidence): Interval[] {
+  const told = sessions.filter((session) => session.timeline !== "");
+  const restores = told.flatMap(({ timeline, began: end }, index): Interval[] => {
+    const before = told.slice(0, index);
+    if (timeline === (before.at(-1)?.timeline ?? timeline)) return [];
+    return [{ start: Math.max(...before.map(({ reported }) => Math.min(reported, end))), end }];
+  });
+  const latest = told.toSorted((a, b) => a.reported - b.reported).at(-1);
+  if (timeline === "" || timeline === (latest?.timeline ?? timeline)) return restores;
+  return [...restores, { start: latest?.reported ?? judgedAt, end: judgedAt }];
+}
+
+/** Returns the doubts on calls that running servers have yet to report. */
+function inFlight(
+  { sessions, intents, judgedAt, settledSince }: Evidence,
+  routes: readonly string[],
+): Doubt[] {
+  return intents.flatMap(({ route, session: id, settled }): Doubt[] => {
+    const session = sessions.find((session) => session.id === id);
+    const isOver = session === undefined || !isRunning(session, judgedAt);
+    if (isOver || !routes.includes(route) || isSettled({ settled }, settledSince)) return [];
+    const { process } = session;
+    return [{ reason: "in flight", session: id, process, route, until: judgedAt, isOpen: true }];
+  });
+}
+
+/** Returns the doubts on calls that processes may have answered after their last report. */
+function abandoned(evidence: Evidence, routes: readonly string[]): TrustableDoubt[] {
+  const { sessions, intents, judgedAt } = evidence;
+  const stops = stopsIn(evidence);
+  return intents.flatMap((intent): TrustableDoubt[] => {
+    const { route, settled, since } = intent;
+    const session = sessions.find(({ id }) => id === intent.session);
+    const isOver = session === undefined || !isRunning(session, judgedAt);
+    if (!isOver || !routes.includes(route)) return [];
+    const name = session && { session: session.id, process: session.process };
+    const until = endOf(intent, stops);
+    return [{ reason: "intent", ...name, route, start: settled ?? since, until, isOpen: false }];
+  });
+}
+
+/**
+ * Returns when an intent ends, by the ledger's time. Its process measures the lease by clocks of its
+ * own, so the time in which nobody counted is left out: the database's clock may have jumped then.
+ */
+function endOf({ since, until }: Intent, stops: readonly Interval[]): number {
+  return stops.reduce(
+    (end, stop) =>
+      stop.start < end && stop.end > since ? end + stop.end - Math.max(stop.start, since) : end,
+    until,
+  );
+}
+
+/** Returns the last doubt on each route that a session did not count. */
+function uncounted({ sessions, judgedAt }: Evidence, routes: readonly string[]): Doubt[] {
+  const doubts = new Map<string, Doubt>();
+  for (const session of sessions) {
+    const { id, process, reported } = session;
+    const isStill = isRunning(session, judgedAt);
+    const until = isStill ? judgedAt : Math.min(reported, judgedAt);
+    for (const route of routes.filter((route) => leavesOut(session, route))) {
+      if ((doubts.get(route)?.until ?? 0) > until) continue;
+      const doubt = { session: id, process, route, until, isOpen: isStill };
+      doubts.set(route, { reason: "not counted", ...doubt });
+    }
+  }
+  return [...doubts.values()];
+}
+
+/** Returns whether a session has counted, but not a route. */
+function leavesOut({ policies, sequence }: Session, route: string): boolean {
+  // The ledger's time may stand still for a whole session, but its sequence number advances.
+  return sequence > 0 && !Object.hasOwn(policies, route);
+}
+
+/**
+ * Returns the doubts on sessions that may have served calls which the ledger did not take, and ended
+ * without saying that they stopped. One that its process has continued is none.
+ */
+function unrecorded(
+  { sessions, judgedAt }: Evidence,
+  routes: readonly string[],
+): TrustableDoubt[] {
+  const isSame = (a: ProcessIdentity, b: ProcessIdentity) =>
+    a.machine === b.machine && a.pid === b.pid && a.started === b.started;
+  return sessions.filter((session, index) =>
+    session.mayServeUnrecorded === true && session.ended !== "stopped" &&
+    !isRunning(session, judgedAt) &&
+    routes.some((route) => Object.hasOwn(session.policies, route)) &&
+    !sessions.slice(index + 1).some(({ process }) => isSame(process, session.process))
+  ).map(({ id, process, reported }) => {
+    return { reason: "unrecorded", session: id, process, until: reported, isOpen: false };
+  });
 }

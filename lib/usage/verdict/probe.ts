@@ -8,9 +8,9 @@ import { momentAt, type Phase, type RoutePolicies } from "../../lifecycle/policy
 import { OTHER_PROBES, PROBE_FIELD, PROBE_PREFIX } from "../record/client_names.ts";
 import { dayOf } from "../record/day.ts";
 import type { Ledger } from "../record/ledger.ts";
-import { MINUTE_MS, type Session } from "../record/records.ts";
+import { lagOf, MINUTE_MS } from "../record/records.ts";
 import type { Answer, HiddenCalls } from "./hidden_calls.ts";
-import { waitForReports } from "./waiting.ts";
+import { poll, REPORT_LIMIT_MS } from "./waiting.ts";
 
 export interface ProbeOptions {
   /** The public URL. */
@@ -23,8 +23,6 @@ export interface ProbeOptions {
   readonly urlOf: (route: string, phase: Phase) => Promise<string | undefined>;
   /** Fields to send, e.g. for authentication. */
   readonly fields?: Headers | undefined;
-  /** Called with the sessions whose reports are awaited. */
-  readonly onWait: (sessions: readonly Session[]) => void;
 }
 
 /** The findings of a probe. */
@@ -48,14 +46,15 @@ type Methods = readonly [Method, ...Method[]];
 /**
  * Sends a GET to each route, under a random name in the probe's field. To each route whose GET was
  * counted under that name, sends two more GETs and two HEADs. Elsewhere, more requests could be
- * counted as calls.
+ * counted as calls. If no route can be probed, requests the URL itself once: where servers sleep
+ * until they are asked, one starts.
  *
- * @returns A function that returns the result. Call it once every session has reported after the
- *   requests.
+ * @returns A function that waits until all of them are on record, for two flushes at most, and returns
+ *   the result.
  */
 export async function probe(
-  ledger: Pick<Ledger, "usage" | "sessions" | "time">,
-  { url, routes, policies, urlOf, fields, onWait }: ProbeOptions,
+  ledger: Pick<Ledger, "usage" | "time">,
+  { url, routes, policies, urlOf, fields }: ProbeOptions,
 ): Promise<() => Promise<ProbeResult>> {
   const name = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
   const headers = new Headers(fields);
@@ -76,9 +75,13 @@ export async function probe(
     else targets.set(route, target);
   }
 
+  if (targets.size === 0) await send("HEAD", url, headers);
   const first = await sendAll(["GET"], targets, headers);
-  if (targets.size > 0) await waitForReports(ledger, await ledger.time(), onWait);
-  const counts = await countsOf(ledger, name, now);
+  const counted = (isDone: (counts: Counts) => boolean) =>
+    countsWithin(ledger, { name, since: now, isDone });
+  const counts = await counted(({ of }) =>
+    [...targets.keys()].every((route) => of(route, "GET") > 0)
+  );
   for (const [route, answer] of first) {
     if (counts.of(route, "GET") > 0) continue;
     targets.delete(route);
@@ -87,9 +90,13 @@ export async function probe(
   }
   const later = await sendAll(LATER_METHODS, targets, headers);
   return async () => {
-    const { of } = await countsOf(ledger, name, now);
+    const isWhole = ({ of }: Counts, route: string) =>
+      of(route, "GET") >= 3 && of(route, "HEAD") >= 2;
+    const counts = await counted((counts) =>
+      [...targets.keys()].every((route) => isWhole(counts, route))
+    );
     for (const [route, answer] of later) {
-      if (of(route, "GET") >= 3 && of(route, "HEAD") >= 2) continue;
+      if (isWhole(counts, route)) continue;
       targets.delete(route);
       const why = isRefusal(answer) ? answer : { reason: "cached" } as const;
       hidden.push({ route, ...why });
@@ -149,8 +156,33 @@ function meaningOf({ status, headers }: Response): Answer {
   return { reason: "not counted", status };
 }
 
+/** The requests of a probe that are on record. */
+interface Counts {
+  of(route: string, method: string): number;
+  /** Returns whether other probes may have used up the limit of names. */
+  isFull(route: string): boolean;
+}
+
+/** Counts the requests of a probe that are on record, once that is enough, or after two flushes. */
+async function countsWithin(
+  ledger: Pick<Ledger, "usage" | "time">,
+  { name, since, isDone }: {
+    readonly name: string;
+    readonly since: number;
+    readonly isDone: (counts: Counts) => boolean;
+  },
+): Promise<Counts> {
+  const lag = lagOf(await ledger.time());
+  const limit = lag < MINUTE_MS ? lag + REPORT_LIMIT_MS : 0;
+  return await poll(limit, () => countsOf(ledger, name, since), isDone);
+}
+
 /** Counts the requests of a probe that are on record since an instant. */
-async function countsOf(ledger: Pick<Ledger, "usage">, name: string, since: number) {
+async function countsOf(
+  ledger: Pick<Ledger, "usage">,
+  name: string,
+  since: number,
+): Promise<Counts> {
   const counts = new Map<string, number>();
   const full = new Set<string>();
   for await (const { route, method, client, calls, last } of ledger.usage(dayOf(since))) {
@@ -159,7 +191,7 @@ async function countsOf(ledger: Pick<Ledger, "usage">, name: string, since: numb
     if (client === OTHER_PROBES && last >= since) full.add(route);
   }
   return {
-    of: (route: string, method: string) => counts.get(`${route} ${method}`) ?? 0,
-    isFull: (route: string) => full.has(route),
+    of: (route, method) => counts.get(`${route} ${method}`) ?? 0,
+    isFull: (route) => full.has(route),
   };
 }

@@ -9,7 +9,7 @@ import { WrongUsageError } from "../../errors/refused_error.ts";
 import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { DAY_MS, dayOf } from "../record/day.ts";
 import type { Ledger } from "../record/ledger.ts";
-import type { Session } from "../record/records.ts";
+import type { Intent, Session } from "../record/records.ts";
 import { announcedPolicies, judgedRoutes, type OtherDates, otherDates } from "./announcements.ts";
 import { completeSince, type Evidence } from "./doubts.ts";
 import { type IgnoredClient, ignoredClients, requireOnRecord } from "./named_clients.ts";
@@ -17,7 +17,7 @@ import type { ProbeResult } from "./probe.ts";
 import type { PeriodLengths } from "./recovery.ts";
 import { judgeRoutes, type Verdicts } from "./route_verdicts.ts";
 import { addUp, callsIn, type ClientUsage, type PhaseCalls } from "./sums.ts";
-import { mayBeServedUnregistered } from "./verdict.ts";
+import { REPORT_LIMIT_MS } from "./waiting.ts";
 
 /** Calls to one route on one UTC day. */
 export interface DayUsage {
@@ -60,14 +60,21 @@ export interface UsageReportOptions extends PeriodLengths {
   readonly ignore?: readonly string[] | undefined;
   /** The number of calls that the verdict allows. Default: 0. */
   readonly atMost?: number | undefined;
-  /** Whether the operator vouches for all stops. */
+  /** Whether the operator vouches for all stops, and for what is like them. */
   readonly trustStops?: boolean | undefined;
   readonly probe?: ProbeResult | undefined;
   /** Whether the gate would probe. */
   readonly canProbe?: boolean | undefined;
   readonly program: ProgramNames;
-  /** All sessions, from {@linkcode waitForReports}. */
+  /** All sessions, in the order in which they began. */
   readonly sessions: readonly Session[];
+  /** All intents, read after the sessions. */
+  readonly intents: readonly Intent[];
+  /**
+   * Whether running servers had time to report the calls before the instant of the verdict. A report
+   * waits for nobody: it takes what they have reported in the last two flushes for complete.
+   */
+  readonly isGate?: boolean | undefined;
   /** The instant of the verdict, by the ledger's time, in milliseconds since the epoch. */
   readonly now: number;
 }
@@ -101,23 +108,24 @@ export interface UsageReport extends
    */
   readonly completeSince: number | undefined;
   /**
-   * The judged routes that processes may have served unregistered. Their verdicts rest on no such
-   * process having ended unregistered, and none running unregistered now.
+   * The judged routes that processes may serve where the ledger does not take the calls. Their
+   * verdicts rest on there being no such calls, beyond the sessions that the doubts name.
    */
-  readonly servedUnregistered: readonly string[];
+  readonly servedUnrecorded: readonly string[];
 }
 
 /**
  * Creates the report from a ledger.
  *
- * @throws {RefusedError} If the client to report on is not on record.
+ * @throws {RefusedError} If the client to report on is not on record, or the database is a replica.
  * @throws {WrongUsageError} If other routes are on record, but not the one given.
  */
 export async function reportUsage(
-  ledger: Pick<Ledger, "usage" | "hasClient" | "started" | "time">,
+  ledger: Pick<Ledger, "usage" | "hasClient" | "started" | "time" | "timeline">,
   options: UsageReportOptions,
 ): Promise<UsageReport> {
-  const { days, client, now, usageDays, sessions, probe, canProbe, program } = options;
+  const { days, client, now, usageDays, probe, canProbe, program } = options;
+  const { sessions, intents, isGate = false } = options;
   const { ignore = [], atMost = 0, trustStops = false } = options;
   const period = Array.from({ length: days + 1 }, (_, ago) => dayOf(now - (days - ago) * DAY_MS));
   const from = period[0] as string;
@@ -127,14 +135,15 @@ export async function reportUsage(
   requireCounted(judged, policies);
   // Once no route is deprecated, the report still says who called.
   const listed = judged.length > 0 ? judged : Object.keys(policies);
-  const { time, sums, started } = await readRecord(ledger, from, { listed, period, client });
+  const { sums, ...read } = await readRecord(ledger, from, { listed, period, client });
   if (client !== undefined && sums.clients.length === 0) await requireOnRecord(client, ledger);
   const ignored = await ignoredClients(ignore, sums.clients, ledger);
 
-  const evidence: Evidence = { sessions, started, judgedAt: now, time };
+  const settledSince = isGate ? now : now - REPORT_LIMIT_MS;
+  const evidence: Evidence = { sessions, intents, judgedAt: now, settledSince, ...read };
   const isCounted = ({ client }: ClientUsage) => !ignore.includes(client);
   const routes = sums.routes.map(({ route, days, otherRequests, clients }): RouteUsage => {
-    const since = completeSince(evidence, [route], { trustStops }) ?? Infinity;
+    const since = completeSince(evidence, [route], trustStops) ?? Infinity;
     return {
       route,
       calls: callsIn(days),
@@ -168,25 +177,32 @@ export async function reportUsage(
     verdicts,
     unknown,
     routes,
-    completeSince: completeSince(evidence, judged, { trustStops }),
-    servedUnregistered: judged.filter((route) => mayBeServedUnregistered(evidence, route, start)),
+    completeSince: completeSince(evidence, judged, trustStops),
+    servedUnrecorded: judged.filter((route) =>
+      sessions.some(({ mayServeUnrecorded, policies, reported, ended }) =>
+        mayServeUnrecorded === true && Object.hasOwn(policies, route) &&
+        (reported >= start || ended !== "stopped")
+      )
+    ),
     otherDates: otherDates(sessions),
     recovery,
   };
 }
 
-/** Reads a ledger from a day on, after its sessions. */
+/** Reads a ledger from a day on, after its sessions and intents. */
 async function readRecord(
-  ledger: Pick<Ledger, "usage" | "started" | "time">,
+  ledger: Pick<Ledger, "usage" | "started" | "time" | "timeline">,
   from: string,
   question: Parameters<typeof addUp>[1],
 ) {
-  // The order matters. Sessions vouch for rows, so sessions are read before rows. The start of the
-  // record moves before days are deleted, so it is read last.
+  // The order matters. Sessions and intents vouch for rows, so they are read before rows. The start of
+  // the record moves before days are deleted, so it is read afterwards. If the timeline is then still
+  // that of the sessions, all of this is.
   const time = await ledger.time();
   const sums = await addUp(ledger.usage(from), question);
   const started = await ledger.started();
-  return { time, sums, started };
+  const timeline = await ledger.timeline();
+  return { time, sums, started, timeline };
 }
 
 /**

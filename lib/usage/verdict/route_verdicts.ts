@@ -41,7 +41,7 @@ export function judgeRoutes(
     readonly from: number;
     /** The number of calls that a verdict allows. */
     readonly atMost: number;
-    /** Whether the operator vouches for all stops. */
+    /** Whether the operator vouches for all stops, and for what is like them. */
     readonly trustStops: boolean;
     readonly hidden: readonly HiddenCalls[];
     readonly lengths: PeriodLengths;

@@ -1,33 +1,76 @@
-/** Waiting until servers have reported the calls before a verdict. */
+/** Waiting until running servers have reported the calls before a verdict. */
 
 import { FLUSH_INTERVAL_MS } from "../record/flush_schedule.ts";
 import type { Ledger } from "../record/ledger.ts";
-import { lagOf, type LedgerTime, MINUTE_MS, type Session } from "../record/records.ts";
-import { isAwaited, isSilent } from "./session_state.ts";
+import { type Intent, lagOf, type LedgerTime, MINUTE_MS, type Session } from "../record/records.ts";
+import { isRunning } from "./session_state.ts";
 
-/** Milliseconds between two checks for a server's report. */
+/** Milliseconds between two looks at the ledger. */
 const POLL_INTERVAL_MS = 200;
 
+/** How long a running server may take to report what it has counted, in milliseconds. */
+export const REPORT_LIMIT_MS = 2 * FLUSH_INTERVAL_MS;
+
+/** The sessions of a ledger, in the order in which they began, and the intents. */
+export interface SessionsAndIntents {
+  readonly sessions: readonly Session[];
+  readonly intents: readonly Intent[];
+}
+
+/** Reads the sessions and the intents. Read the rows of the ledger afterwards. */
+export async function readSessions(
+  ledger: Pick<Ledger, "sessions" | "intents">,
+): Promise<SessionsAndIntents> {
+  const sessions = await ledger.sessions();
+  return { sessions, intents: await ledger.intents() };
+}
+
 /**
- * Waits until every session has reported the calls before an instant, for at most two flushes after
- * the database's clock has reached the instant. Silent sessions are not awaited.
+ * Waits until every running server that holds an intent has reported, with no call in flight, after
+ * an instant. Waits for two flushes at most, after the database's clock has reached the instant.
  *
  * @param time The times of the ledger at that instant.
- * @param onWait Called once with the sessions to wait for, if any.
- * @returns All sessions, in the order in which they began.
  */
 export async function waitForReports(
-  ledger: Pick<Ledger, "sessions" | "time">,
+  ledger: Pick<Ledger, "sessions" | "intents">,
   time: LedgerTime,
-  onWait: (sessions: readonly Session[]) => void,
-): Promise<readonly Session[]> {
-  const limit = lagOf(time) < MINUTE_MS ? lagOf(time) + 2 * FLUSH_INTERVAL_MS : 0;
+  { routes, onWait }: {
+    /** The routes whose intents matter. Default: all. */
+    readonly routes: readonly string[] | undefined;
+    /** Called once with the sessions to wait for, if any. */
+    readonly onWait: (sessions: readonly Session[]) => void;
+  },
+): Promise<SessionsAndIntents> {
+  const limit = lagOf(time) < MINUTE_MS ? lagOf(time) + REPORT_LIMIT_MS : 0;
+  let isFirst = true;
+  return await poll(limit, () => readSessions(ledger), ({ sessions, intents }) => {
+    const open = intents.filter((intent) =>
+      !isSettled(intent, time.now) && (routes?.includes(intent.route) ?? true)
+    );
+    const awaited = sessions.filter((session) =>
+      isRunning(session, time.now) && open.some((intent) => intent.session === session.id)
+    );
+    if (isFirst && limit > 0 && awaited.length > 0) onWait(awaited);
+    isFirst = false;
+    return awaited.length === 0;
+  });
+}
+
+/** Returns whether every call under an intent that came before an instant is on record. */
+export function isSettled({ settled }: Pick<Intent, "settled">, instant: number): boolean {
+  return settled !== undefined && settled > instant;
+}
+
+/** Reads until a condition is true, for `limit` milliseconds at most. Returns what was read last. */
+export async function poll<Result>(
+  limit: number,
+  read: () => Promise<Result>,
+  isDone: (result: Result) => boolean,
+): Promise<Result> {
   const deadline = performance.now() + limit;
-  for (let isFirst = true;; isFirst = false) {
-    const sessions = await ledger.sessions();
-    const awaited = sessions.filter((each) => isAwaited(each, time.now) && !isSilent(each, time));
-    if (awaited.length === 0 || performance.now() >= deadline) return sessions;
-    if (isFirst) onWait(awaited);
+  while (true) {
+    const result = await read();
+    if (isDone(result) || performance.now() >= deadline) return result;
     await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
   }
 }

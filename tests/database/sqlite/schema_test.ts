@@ -62,9 +62,10 @@ const ITEMS: Row[] = [
 
 const USAGE = { ...COUNT, day: "2027-02-01", client: "curl", calls: 3, last: 5 };
 const SESSION = {
-  ...{ id: "a", policies: "{}", pid: 1, process_started: 4 },
-  ...{ began: 5, reported: 9, clock: 8, sequence: 0 },
+  ...{ id: "a", policies: "{}", may_serve_unrecorded: 0, pid: 1, process_started: 4 },
+  ...{ began: 5, reported: 9, timeline: "", sequence: 0 },
 };
+const INTENT = { id: "i", session: "a", sequence: 0, route: "/v1", since: 5, until: 9 };
 
 const LEDGER_ROWS: Row[] = [
   ["a row", "usage", USAGE, true],
@@ -79,22 +80,33 @@ const LEDGER_ROWS: Row[] = [
   ["half a call", "usage", { ...USAGE, calls: 1.5 }, false],
   ["a row without its last instant", "usage", { ...USAGE, last: null }, false],
   ["a session", "session", SESSION, true],
-  ["a session that was declared gone", "session", {
-    ...SESSION,
-    ended: "gone",
-    ended_by: 9,
-    lead: 0,
-  }, true],
-  ["a session that ended at no time", "session", { ...SESSION, ended_by: 1e17 }, false],
-  ["a clock that was ahead by less than nothing", "session", { ...SESSION, lead: -1 }, false],
+  ["a session that stopped", "session", { ...SESSION, ended: "stopped" }, true],
+  ["a session that was declared gone", "session", { ...SESSION, ended: "gone" }, false],
   ["a session without a process", "session", { ...SESSION, pid: null }, false],
-  ["a session without its machine's clock", "session", { ...SESSION, clock: null }, false],
+  ["a session without a timeline", "session", { ...SESSION, timeline: null }, false],
+  [
+    "a session that may do something else",
+    "session",
+    { ...SESSION, may_serve_unrecorded: 2 },
+    false,
+  ],
   ["a session that ended otherwise", "session", { ...SESSION, ended: "bored" }, false],
   ["a session of nobody", "session", { ...SESSION, id: "" }, false],
   ["a session with half a policy", "session", { ...SESSION, policies: "{" }, false],
   ["a session without a report", "session", { ...SESSION, reported: null }, false],
   ["a report before the beginning", "session", { ...SESSION, reported: 4 }, false],
   ["a session out of sequence", "session", { ...SESSION, sequence: -1 }, false],
+  ["an intent", "intent", INTENT, true],
+  ["an intent that is settled", "intent", { ...INTENT, settled: 7 }, true],
+  ["an intent of nobody", "intent", { ...INTENT, id: "" }, false],
+  ["an intent of no session", "intent", { ...INTENT, session: null }, false],
+  ["an intent of no sequence", "intent", { ...INTENT, sequence: null }, false],
+  ["an intent out of sequence", "intent", { ...INTENT, sequence: -1 }, false],
+  ["an intent for no route", "intent", { ...INTENT, route: null }, false],
+  ["an intent without a beginning", "intent", { ...INTENT, since: null }, false],
+  ["an intent without an end", "intent", { ...INTENT, until: null }, false],
+  ["an intent that ends beyond all dates", "intent", { ...INTENT, until: 9e15 }, false],
+  ["an intent that is settled at no time", "intent", { ...INTENT, settled: 1e17 }, false],
   ["a second ledger", "ledger", { id: 2, schema: 1 }, false],
 ];
 

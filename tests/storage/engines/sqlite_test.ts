@@ -13,7 +13,7 @@ Deno.test("Ledger on SQLite yields to requests during long work", async () => {
   const ledger = ledgerAt(database, () => NOON + DAY);
   const clients = Array.from({ length: 3_000 }, (_, index) => `client-${index}`);
   const counts = clients.map((client) => ({ ...COUNT, client, calls: 1 }));
-  await ledger.add({ counts, at: NOON }, await begin(ledger));
+  await ledger.add({ counts, at: NOON }, await begin(ledger), Infinity);
   const rows = () => Array.fromAsync(ledger.usage(""));
   for (const work of [rows, () => ledger.forget("2027-02-02", NOON + 2 * DAY)]) {
     let turns = 0;

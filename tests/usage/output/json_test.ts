@@ -4,19 +4,29 @@ import { assertEquals } from "@std/assert";
 import { usageJson } from "../../../lib/usage/output/json.ts";
 import type { Session, UsageRow } from "../../../lib/usage/record/records.ts";
 import type { UsageReportOptions } from "../../../lib/usage/verdict/report.ts";
-import { ALWAYS, HOUR, NOW, report, row, running, session } from "../../support/usage_report.ts";
+import { PROCESS } from "../../support/counted_call.ts";
+import {
+  ALWAYS,
+  HOUR,
+  intent,
+  NOW,
+  POLICY,
+  report,
+  row,
+  running,
+  session,
+} from "../../support/usage_report.ts";
 
 /** The members that every report has, in order. */
 const ALWAYS_THERE = [
   ...["days", "from", "today", "now", "policies", "usageDays", "judged", "clients", "ignored"],
   ...["atMost", "probes", "verdict", "verdicts", "routes", "completeSince"],
-  ...["servedUnregistered", "otherDates"],
+  ...["servedUnrecorded", "otherDates"],
 ];
 const without = (name: string) => ALWAYS_THERE.filter((each) => each !== name);
 const OF_ROUTE = ["route", "calls", "clients", "verdict"];
 
 const stopped = { id: "b", ended: "stopped" } as const;
-const gone = { id: "c", ended: "gone", endedBy: NOW - 50 * HOUR } as const;
 
 /** What happened, the verdicts, and the members of the report and of the verdict on a route. */
 const REPORTS: readonly (readonly [
@@ -31,7 +41,7 @@ const REPORTS: readonly (readonly [
   [
     "clear, on the operator's word",
     [],
-    [session(1000, 50, gone), session(49, 30, stopped), running(28)],
+    [session(1000, 50, { id: "c" }), session(49, 30, stopped), running(28)],
     "clear: clear, clear",
     [...ALWAYS_THERE, "trusted"],
     [...OF_ROUTE, "trusted"],
@@ -50,16 +60,16 @@ const REPORTS: readonly (readonly [
     [],
     [session(1000, 30, stopped), running(29)],
     "unknown: unknown, unknown",
-    [...ALWAYS_THERE, "recovery", "doubts", "hidden", "remedy"],
-    [...OF_ROUTE, "doubts", "hidden", "remedy", "recovery"],
+    [...ALWAYS_THERE, "recovery", "doubts", "hidden", "left"],
+    [...OF_ROUTE, "doubts", "hidden", "left", "recovery"],
   ],
   [
     "unknown, and no such day",
     [],
-    [running(1000), session(9, 8, { id: "s" })],
+    [session(1000, 8, { id: "s" })],
     "unknown: unknown, unknown",
-    [...without("completeSince"), "doubts", "hidden", "remedy"],
-    [...OF_ROUTE, "doubts", "hidden", "remedy"],
+    [...without("completeSince"), "doubts", "hidden", "left"],
+    [...OF_ROUTE, "doubts", "hidden", "left"],
   ],
 ];
 
@@ -72,3 +82,87 @@ for (const [what, rows, sessions, expected, members, ofRoute, options] of REPORT
     for (const verdict of json.verdicts) assertEquals(Object.keys(verdict), ofRoute);
   });
 }
+
+Deno.test("usageJson() has the facts of each doubt, with instants in ISO 8601", async () => {
+  const sessions = [
+    session(1000, 150, { id: "a", timeline: "7-0" }),
+    session(149, 100, { id: "b", process: { ...PROCESS, pid: 1 }, mayServeUnrecorded: true }),
+    session(101, 50, { id: "c", policies: { "/audio/:token": POLICY } }),
+    session(100, 1, { id: "d" }),
+    running(0.5, { id: "e" }),
+  ];
+  const intents = [intent("d", 1.5), intent("e", 0.5)];
+  const json = JSON.parse(
+    usageJson(await report([], sessions, { intents, started: NOW - 160 * HOUR })),
+  );
+  const process = { ...PROCESS, started: "2027-01-31T12:00:00.000Z" };
+  const now = "2027-06-15T12:00:00.000Z";
+  const [audio, video] = ["/audio/:token", "/video/:token"];
+  assertEquals(
+    json.doubts,
+    [
+      { reason: "started", until: "2027-06-08T20:00:00.000Z", isOpen: false },
+      {
+        reason: "stop",
+        start: "2027-06-09T06:00:00.000Z",
+        end: "2027-06-09T07:00:00.000Z",
+        until: "2027-06-09T07:00:00.000Z",
+        isOpen: false,
+      },
+      {
+        reason: "restored",
+        start: "2027-06-09T06:00:00.000Z",
+        end: "2027-06-09T07:00:00.000Z",
+        until: "2027-06-10T07:00:00.000Z",
+        isOpen: false,
+      },
+      {
+        reason: "unrecorded",
+        session: "b",
+        process: { ...process, pid: 1 },
+        until: "2027-06-11T08:00:00.000Z",
+        isOpen: false,
+      },
+      {
+        reason: "not counted",
+        session: "c",
+        process,
+        route: video,
+        until: "2027-06-13T10:00:00.000Z",
+        isOpen: false,
+      },
+      { reason: "in flight", session: "e", process, route: audio, until: now, isOpen: true },
+      {
+        reason: "stop",
+        start: "2027-06-15T11:00:00.000Z",
+        end: "2027-06-15T11:30:00.000Z",
+        until: "2027-06-15T11:30:00.000Z",
+        isOpen: false,
+      },
+      {
+        reason: "intent",
+        session: "d",
+        process,
+        route: audio,
+        start: "2027-06-15T10:30:00.000Z",
+        until: "2027-06-16T11:00:00.000Z",
+        isOpen: false,
+      },
+    ].toSorted((a, b) => Date.parse(a.until) - Date.parse(b.until)),
+  );
+  const left = json.left.map(({ reason }: { reason: string }) => reason);
+  assertEquals(left, ["started", "not counted", "in flight"]);
+
+  const none = [session(1000, 1)];
+  const alone = JSON.parse(usageJson(await report([], none, { lag: 3 * HOUR })));
+  assertEquals(alone.doubts, [
+    { reason: "ahead", until: now, isOpen: true, then: now },
+    {
+      reason: "no server",
+      routes: [audio, video],
+      start: "2027-06-15T11:00:00.000Z",
+      until: now,
+      isOpen: true,
+    },
+  ]);
+});

@@ -20,26 +20,6 @@ Deno.test("FlushSchedule flushes every five seconds until it is stopped", async 
   assertEquals(flushes.at(-1), 30_000, "whoever asks for one still gets it");
 });
 
-Deno.test("FlushSchedule.hasten() flushes at once, but at most every 100 ms", async () => {
-  using timers = fakeTimers();
-  const flushes: number[] = [];
-  const schedule = new FlushSchedule(() => {
-    flushes.push(timers.now());
-    return Promise.resolve();
-  });
-  const asked = [0, 0, 30, 99, 100, 350, 351, 460];
-  for (const at of asked) {
-    await timers.pass(at - timers.now());
-    schedule.hasten();
-  }
-  await timers.pass(40);
-  assertEquals(flushes, [0, 100, 200, 350, 450]);
-  schedule.stop();
-  schedule.hasten();
-  await timers.pass(1_000);
-  assertEquals(flushes.length, 5, "neither the one that was due, nor another");
-});
-
 Deno.test("FlushSchedule.flush() runs one flush at a time, and has one wait", async () => {
   const ended = Promise.withResolvers<void>();
   let begun = 0;

@@ -1,30 +1,39 @@
 /** The suite of every ledger. */
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import type { Database } from "../../../lib/database/sql/database.ts";
+import type { Database, Statement } from "../../../lib/database/sql/database.ts";
+import { RefusedError } from "../../../lib/errors/refused_error.ts";
 import { StorageError } from "../../../lib/errors/storage_error.ts";
-import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
 import { callerOf } from "../../../lib/usage/record/client_names.ts";
 import { Ledger } from "../../../lib/usage/record/ledger.ts";
-import { Recorder } from "../../../lib/usage/record/recorder.ts";
-import type { Impact, Session, UsageRow } from "../../../lib/usage/record/records.ts";
-import { judge } from "../../../lib/usage/verdict/verdict.ts";
-import { COUNT, DAY, NOON, PROCESS } from "../../support/counted_call.ts";
+import {
+  type FlushPart,
+  type Impact,
+  type IntentReport,
+  LEASE_MS,
+  type Session,
+  type UsageRow,
+} from "../../../lib/usage/record/records.ts";
+import { COUNT, DAY, NOON } from "../../support/counted_call.ts";
 import { ledgerAt } from "../../support/ledger_at.ts";
-import { addRows, begin } from "../../support/ledger_rows.ts";
+import { addRows, begin, FOREVER } from "../../support/ledger_rows.ts";
 import type { Test } from "../../support/permissions.ts";
 import { NAMED_USER_AGENTS } from "../../support/user_agents.ts";
 
 const MINUTE = 60_000;
 const CALLS = { ...COUNT, client: "curl", release: "8", calls: 3 };
-const POLICY = definePolicy({ deprecatedAt: "2027-01-01" });
 const ROW: UsageRow = { ...CALLS, day: "2027-02-01", last: NOON };
 
-/** A ledger, and the clock of its database, which begins at noon. */
+/** A report that says nothing of intents. */
+const REPORT = { intents: undefined, isStopped: false };
+
+/** A ledger, and the clock and the timeline of its database, whose time begins at noon. */
 interface Subject {
   readonly database: Database;
   readonly ledger: Ledger;
-  readonly clock: { now: number };
+  readonly clock: { now: number; timeline: string };
+  /** How each statement to write begins that was run, and each transaction. */
+  readonly run: string[];
   readonly rows: () => Promise<UsageRow[]>;
 }
 
@@ -37,9 +46,11 @@ export function testLedger(
   const test = (what: string, body: (subject: Subject) => Promise<void>) =>
     register(`${name} ${what}`, async () => {
       await using database = await open();
-      const clock = { now: NOON };
-      const ledger = ledgerAt(database, () => clock.now);
-      await body({ database, ledger, clock, rows: () => Array.fromAsync(ledger.usage("")) });
+      const clock = { now: NOON, timeline: "A" };
+      const run: string[] = [];
+      const noted = noting(database, run);
+      const ledger = ledgerAt(noted, () => clock.now, () => `'${clock.timeline}'`);
+      await body({ database, ledger, clock, run, rows: () => Array.fromAsync(ledger.usage("")) });
     });
 
   test("add() merges rows with the same key, and keeps others apart", async ({ ledger, rows }) => {
@@ -94,104 +105,130 @@ export function testLedger(
   test("add() records a part once, and none after the end", async ({ ledger, clock, rows }) => {
     const session = await begin(ledger);
     const part = { counts: [CALLS], at: NOON };
-    assertEquals(await ledger.add(part, { ...session, sequence: 1 }), false, "behind");
-    assertEquals(await ledger.add(part, { ...session, id: "b" }), false, "missing");
-    assertEquals(await ledger.add(part, session), true);
-    assertEquals(await ledger.add(part, session), false, "sent again");
+    const add = (part: FlushPart, changes: Partial<Session> = {}) =>
+      ledger.add(part, { ...session, ...changes }, FOREVER);
+    assertEquals(await add(part, { sequence: 1 }), undefined, "behind");
+    assertEquals(await add(part, { id: "b" }), undefined, "missing");
+    assertEquals(await add(part), { clock: NOON, now: NOON });
+    assertEquals(await add(part), undefined, "sent again");
     clock.now += 9;
-    const last = { counts: [], at: NOON, reported: NOON + 9, isStopped: true };
-    assertEquals(await ledger.add(last, session), false, "without rows, too");
+    const last = { counts: [], at: NOON, report: { ...REPORT, isStopped: true } };
+    assertEquals(await add(last), undefined, "without rows, too");
     const extended = { ...session, sequence: 1 };
     assertEquals(await ledger.session(session.id), extended, "another part follows");
-    assertEquals(await ledger.add(last, extended), true);
-    assertEquals(await ledger.add(part, { ...session, sequence: 2 }), false, "ended");
+    assertEquals(await add(last, { sequence: 1 }), { clock: NOON + 9, now: NOON + 9 });
+    assertEquals(await add(part, { sequence: 2 }), undefined, "ended");
     assertEquals(await rows(), [ROW]);
     const stopped = { ...session, sequence: 2, reported: NOON + 9, ended: "stopped" } as const;
     assertEquals(await ledger.sessions(), [stopped]);
   });
 
-  test("add() moves a report neither back nor past the time", async ({ ledger, clock }) => {
+  test("add() dates a report with the ledger's time", async ({ ledger, clock }) => {
     const [session, other] = [await begin(ledger, "a"), await begin(ledger, "b")];
-    const report = async (of: Session, sequence: number, reported: number) => {
-      await ledger.add({ counts: [], at: NOON, reported }, { ...of, sequence });
-      return (await ledger.session(of.id))?.reported;
+    const report = async (of: Session, sequence: number) => {
+      const part = { counts: [], at: NOON, report: REPORT };
+      const time = await ledger.add(part, { ...of, sequence }, FOREVER);
+      return [time?.clock, time?.now, (await ledger.session(of.id))?.reported];
     };
-    clock.now += 7;
-    assertEquals(await report(session, 0, NOON + 8), NOON, "the clock was set back since");
-    assertEquals(await report(session, 1, NOON + 5), NOON + 5);
-    assertEquals(await report(session, 2, NOON + 4), NOON + 5);
-    clock.now = NOON - DAY;
-    assertEquals(await report(other, 0, NOON + 6), NOON);
-    assertEquals(await report(other, 1, NOON + 5), NOON + 5, "the latest report");
+    clock.now = NOON + 7;
+    assertEquals(await report(session, 0), Array(3).fill(NOON + 7));
+    clock.now = NOON + 5;
+    assertEquals(
+      await report(session, 1),
+      [NOON + 5, NOON + 7, NOON + 7],
+      "the clock was set back",
+    );
+    assertEquals(await report(other, 0), [NOON + 5, NOON + 7, NOON + 7], "of any session");
   });
 
-  test("add() reports nothing that a gate asked meanwhile would take for an answer", async ({ ledger, clock }) => {
+  test("add() returns the time of the report, though the clock goes on in the statement", async ({ database, clock }) => {
+    const ledger = ledgerAt(database, () => clock.now++);
+    let session = await begin(ledger);
+    for (let sequence = 0; sequence < 3; sequence++) {
+      const part = { counts: [], at: 0, report: REPORT };
+      const time = await ledger.add(part, { ...session, sequence }, FOREVER);
+      session = await ledger.session(session.id) as Session;
+      assertEquals(time?.now, session.reported);
+    }
+  });
+
+  test("add() records a report only of a time that its process lived through", async ({ ledger, clock, rows }) => {
     const session = await begin(ledger);
-    clock.now += 30_000;
-    const { now: reported } = await ledger.time(); // then the server takes its counts
-    clock.now -= 20_000; // the clock is set back
-    const { now: judgedAt } = await ledger.time(); // the gate is asked, just after another call
-    await ledger.add({ counts: [], at: reported, reported }, session); // the server is killed
-    const policies = { [ROW.route]: POLICY };
-    const sessions = (await ledger.sessions()).map((each) => ({ ...each, policies }));
-    const [started, time] = [await ledger.started(), await ledger.time()];
-    const question = { routes: [ROW.route], from: NOON, trustStops: false, hidden: [] };
-    const { state } = judge({ sessions, started, judgedAt, time }, question);
-    assertEquals(state, "unknown");
+    clock.now = NOON + 5_000;
+    const part = { counts: [CALLS], at: NOON, report: REPORT };
+    for (const livedUntil of [0, NOON + 4_999.5, NOON + 5_000]) {
+      assertEquals(await ledger.add(part, session, livedUntil), undefined, `${livedUntil}`);
+    }
+    assertEquals([await ledger.session(session.id), await rows()], [session, []]);
+    assert(
+      await ledger.add({ counts: [CALLS], at: NOON }, session, 0),
+      "counts alone are recorded",
+    );
+    const next = { ...session, sequence: 1 };
+    assert(await ledger.add(part, next, NOON + 5_000.25), "a fraction of a millisecond later");
   });
 
-  test("add() records the machine's clock with a report, and forgets a restart", async ({ ledger, clock }) => {
-    const [session, open] = [await begin(ledger, "a"), await begin(ledger, "b")];
-    const gone = await begin(ledger, "c");
-    const stopped = await begin(ledger, "d");
-    await ledger.end(["c"], NOON + 2);
-    await ledger.add({ counts: [], at: NOON, isStopped: true }, stopped);
-    clock.now += 5;
-    const here = NOON + DAY; // the machine's clock is a day ahead
-    const report = async (sequence: number, reported?: number) => {
-      const part = { counts: [], at: NOON, reported, clock: here };
-      await ledger.add(reported === undefined ? { counts: [], at: NOON } : part, {
-        ...session,
-        sequence,
-      });
-      const { clock, restarted } = await ledger.session("a") ?? {};
-      return [clock, restarted];
-    };
-    assertEquals(await report(0), [NOON, undefined], "no report");
-    assertEquals(await report(1, NOON + 6), [NOON, undefined], "past the ledger's time");
-    assertEquals(await report(2, NOON + 5), [here, undefined]);
-    const [restarted, operator] = [await ledger.restart(NOON + 9), NOON + 9];
-    const known = (await ledger.sessions()).map((each) => [each.id, each.clock, each.restarted]);
-    assertEquals(known, [
-      ["a", operator, restarted],
-      [open.id, operator, restarted],
-      [gone.id, operator, restarted],
-      [stopped.id, NOON, undefined],
-    ]);
-    assertEquals(await report(3), [operator, restarted], "no report");
-    assertEquals(await report(4, NOON + 5), [here, undefined]);
+  test("add() records no report on another timeline, but its counts", async ({ ledger, clock, rows }) => {
+    const session = await begin(ledger);
+    assertEquals(session.timeline, "A");
+    clock.timeline = "B";
+    const part = { counts: [CALLS], at: NOON };
+    for (const counts of [[CALLS], []]) {
+      const report = { counts, at: NOON, report: REPORT };
+      assertEquals(await ledger.add(report, session, FOREVER), undefined);
+    }
+    assertEquals([await ledger.session(session.id), await rows()], [session, []]);
+    assert(await ledger.add(part, session, FOREVER));
+    const lapsed = { ...session, sequence: 1 };
+    const next = await begin(ledger, "next", { lapsed });
+    assertEquals([next.timeline, (await ledger.session(session.id))?.timeline], ["B", "A"]);
+    assert(await ledger.add({ ...part, report: REPORT }, next, FOREVER));
+  });
+
+  test("add() records no report that was written before the time was set back", async ({ ledger, clock }) => {
+    const session = await begin(ledger);
+    const at = clock.now = NOON + 30_000;
+    const report = { intents: { ...NOTHING, at, sequence: 0 }, isStopped: false };
+    clock.now = NOON + 10_000; // a gate may ask now, just after another call
+    const part = { counts: [], at, report };
+    assertEquals(await ledger.add(part, session, FOREVER), undefined);
+    assertEquals(await ledger.session(session.id), session);
+    clock.now = at;
+    assert(await ledger.add(part, session, FOREVER));
+  });
+
+  test("add() of an idle process's report is one statement", async ({ ledger, run }) => {
+    const session = await begin(ledger);
+    run.length = 0;
+    assert(await ledger.add({ counts: [], at: 0, report: REPORT }, session, FOREVER));
+    assertEquals(run, ["UPDATE media_head_session"]);
+    const stopped = { counts: [], at: 0, report: { ...REPORT, isStopped: true } };
+    assert(await ledger.add(stopped, { ...session, sequence: 1 }, FOREVER));
+    assertEquals(run, [...run.slice(0, 1), "BEGIN, synced", "UPDATE media_head_session"]);
   });
 
   test("add() records nothing where a restart has set the report back", async ({ ledger, clock }) => {
     const session = await begin(ledger);
     clock.now -= DAY;
-    const part = { counts: [CALLS], at: NOON, reported: NOON };
-    assertEquals(await ledger.add(part, session), true);
-    await ledger.restart(NOON);
-    assertEquals(await ledger.add(part, { ...session, sequence: 1 }), false);
+    const part = { counts: [CALLS], at: NOON, report: REPORT };
+    assert(await ledger.add(part, session, FOREVER));
+    await ledger.restart();
+    const next = { ...session, sequence: 1 };
+    assertEquals(await ledger.add(part, next, FOREVER), undefined);
     assertEquals((await ledger.session(session.id))?.sequence, 1);
   });
 
   test("add() records nothing of a part with a malformed row", async ({ ledger, rows }) => {
     const session = await begin(ledger);
     const counts = Array.from({ length: 250 }, (_, index) => ({ ...CALLS, client: `${index}` }));
-    const part = { counts, at: NOON, reported: NOON };
+    const part = { counts, at: NOON, report: REPORT };
     const malformed = { ...part, counts: [...counts, { ...CALLS, impact: "some" as Impact }] };
     for (const _ of [1, 2, 3]) { // more often than there are connections
-      await assertRejects(() => ledger.add(malformed, session), StorageError);
+      await assertRejects(() => ledger.add(malformed, session, FOREVER), StorageError);
       assertEquals([await rows(), await ledger.session(session.id)], [[], session]);
     }
-    assertEquals([await ledger.add(part, session), (await rows()).length], [true, 250]);
+    assert(await ledger.add(part, session, FOREVER));
+    assertEquals((await rows()).length, 250);
   });
 
   test("time() is the clock, or the latest report if later", async ({ database, ledger, clock }) => {
@@ -212,14 +249,15 @@ export function testLedger(
       ["b", NOON, NOON, NOON],
       ["a", latest, latest, NOON],
       ["c", latest - MINUTE + 1, latest, NOON],
-      ["d", latest - MINUTE, latest, latest],
+      ["d", latest - MINUTE, latest, latest + LEASE_MS],
+      ["e", latest - MINUTE, latest, latest + LEASE_MS],
     ];
     for (const [id, now, ...times] of beginnings) {
       clock.now = now;
       assertEquals([(await begin(ledger, id)).began, await ledger.started()], times, id);
     }
     const sessions = (await ledger.sessions()).map(({ id, ended }) => [id, ended]);
-    assertEquals(sessions, ["b", "a", "c", "d"].map((id) => [id, undefined]), "all stay open");
+    assertEquals(sessions, ["b", "a", "c", "d", "e"].map((id) => [id, undefined]), "all stay open");
   });
 
   test("begin() lapses a session only if it is as it was left", async ({ ledger, clock }) => {
@@ -230,7 +268,7 @@ export function testLedger(
     assertEquals(await lapse({ ...own, sequence: 1 }), undefined);
     assertEquals(await lapse({ ...own, id: "missing" }), undefined);
     assertEquals(await ledger.sessions(), [own, other]);
-    assertEquals(await lapse(own), NOON + DAY);
+    assertEquals(await lapse(own), { began: NOON + DAY, timeline: "A", intents: [] });
     assertEquals(await lapse(own), undefined, "once");
     const [first, second, third] = await ledger.sessions();
     assertEquals([first, second], [{ ...own, ended: "lapsed" }, other]);
@@ -238,152 +276,260 @@ export function testLedger(
     assertEquals([(await ledger.sessions()).length, await ledger.started()], [3, NOON]);
   });
 
-  test("begin() after a loss restarts the record only", async ({ ledger, clock, rows }) => {
+  test("begin() after a loss starts the record again, a lease later, and changes nothing else", async ({ ledger, clock, rows }) => {
     const [own, other] = [await begin(ledger, "a"), await begin(ledger, "b")];
     await addRows(ledger, [ROW]);
     for (const id of ["a", "missing"]) {
       clock.now += DAY;
       const next = await begin(ledger, undefined, { lost: { ...own, id, sequence: 7 } });
-      assertEquals([next.began, await ledger.started()], [clock.now, clock.now]);
+      assertEquals([next.began, await ledger.started()], [clock.now, clock.now + LEASE_MS]);
       assertEquals(await ledger.session("a"), { ...own, ended: "lapsed" });
       assertEquals(await ledger.session("b"), other, "nobody else's session ends");
     }
     assertEquals(await rows(), [ROW], "calls stay");
   });
 
-  test("a process that did not count a route, lapsed and was killed leaves a doubt", async ({ ledger, clock }) => {
-    const [other, counted] = ["/video/:token", ROW.route];
-    const routes = { [counted]: POLICY };
-    const recorder = new Recorder({
-      ledger,
-      policies: routes,
-      process: PROCESS,
-      retainDays: 30,
-      clock: () => clock.now,
-      lifetime: () => 0,
-      log() {},
-    });
-    const covering = await begin(ledger);
-    await recorder.start();
-    const first = recorder.session;
-    clock.now += 60 * MINUTE; // it is cut off, answers calls to the other route, and sleeps
-    ledger.add = () => Promise.reject(new StorageError("sqlite", "down")); // it is killed
-    await recorder.stop();
-    await ledger.end([recorder.session], clock.now);
-    const endOf = async (id: string) => (await ledger.session(id))?.ended;
-    assertEquals([await endOf(first), await endOf(recorder.session)], ["lapsed", "gone"]);
-    const sessions = (await ledger.sessions()).map((each) =>
-      each.id === covering.id
-        ? { ...each, policies: { ...routes, [other]: POLICY }, reported: clock.now + 1 }
-        : each
-    );
-    const time = await ledger.time();
-    const evidence = { sessions, started: await ledger.started(), judgedAt: clock.now, time };
-    const verdicts = [counted, other].map((route) => {
-      const question = { routes: [route], from: NOON, trustStops: false, hidden: [] };
-      return judge(evidence, question).state;
-    });
-    assertEquals(verdicts, ["clear", "unknown"]);
-  });
-
   test("begin() registers a session once, however often it is sent", async ({ ledger, clock }) => {
     const lapsed = await begin(ledger, "a");
     await begin(ledger, "b", { lapsed });
     clock.now += 5;
+    clock.timeline = "B";
     const again = await begin(ledger, "b");
-    assertEquals(again.began, NOON + 5);
+    assertEquals([again.began, again.timeline], [NOON + 5, "B"]);
     assertEquals(await ledger.sessions(), [{ ...lapsed, ended: "lapsed" }, again]);
   });
 
-  test("end() ends open sessions as gone, by a time", async ({ ledger, clock }) => {
-    const silent = await begin(ledger, "a");
-    const lapsed = await begin(ledger, "b");
-    const open = await begin(ledger, "c", { lapsed });
-    clock.now += DAY;
-    await ledger.end(["a", "b", "missing"], NOON + 5, 3);
-    await ledger.end(["a"], NOON + 7); // too late
-    const ended = [{ ...silent, ended: "gone", endedBy: NOON + 5, lead: 3 }, {
-      ...lapsed,
-      ended: "lapsed",
-    }] as const;
-    assertEquals(await ledger.sessions(), [...ended, open]);
+  test("begin() takes the intents of the previous session, and renews them", async ({ ledger, clock }) => {
+    for (const how of ["lapsed", "lost"] as const) {
+      const [first, other] = [await begin(ledger), await begin(ledger)];
+      for (const sequence of [0, 1]) await report(ledger, { ...first, sequence }, {});
+      const own = { ...first, sequence: 2, reported: clock.now };
+      for (const [id, session] of [["a", own], ["b", own], ["c", other]] as const) {
+        assert(await ledger.intend({ id: how + id, route: "/v1" }, session));
+      }
+      const written = clock.now;
+      clock.now += 5_000;
+      const next = { ...own, id: crypto.randomUUID(), sequence: 1 };
+      const begun = await ledger.begin(next, { [how]: own });
+      assertEquals(begun?.intents.toSorted(), [`${how}a`, `${how}b`]);
+      const intents = (await ledger.intents()).filter(({ id }) => id.startsWith(how));
+      assertEquals(intents.map(({ session, since, until }) => [session, since, until]), [
+        ...Array(2).fill([next.id, written, clock.now + LEASE_MS]),
+        [other.id, written, written + LEASE_MS],
+      ]);
+      // Sent again, because its outcome was unknown, it has them already.
+      assert(
+        await ledger.intend({ id: `${how}d`, route: "/v1" }, { ...own, ...next, timeline: "A" }),
+      );
+      const again = await ledger.begin(next);
+      assertEquals(again?.intents.toSorted(), [`${how}a`, `${how}b`, `${how}d`]);
+      // It keeps the one that it had asked for by then, and deletes the others of its past.
+      const kept = { ...NOTHING, at: clock.now, sequence: 1, kept: [`${how}a`] };
+      const part = { counts: [], at: 0, report: { intents: kept, isStopped: false } };
+      const session = { ...own, ...next, began: clock.now, reported: clock.now };
+      assert(await ledger.add(part, session, FOREVER));
+      const left = (await ledger.intents()).filter(({ id }) => id.startsWith(how));
+      assertEquals(left.map(({ id }) => id.at(-1)).toSorted(), ["a", "c", "d"]);
+    }
   });
 
-  test("restart() brings the future to now, and deletes nothing", async ({ ledger, clock, rows }) => {
+  test("intend() writes an intent of a session that is as the process knows it", async ({ ledger, clock, run }) => {
+    const session = await begin(ledger, "a");
+    await ledger.add({ counts: [], at: 0, report: REPORT }, session, FOREVER);
+    const now = clock.now += 5;
+    const known = { ...session, sequence: 1 };
+    const intend = (id: string, changes: Partial<Session> = {}) =>
+      ledger.intend({ id, route: "/v1" }, { ...known, ...changes });
+    for (const changes of [{ sequence: 0 }, { sequence: 2 }, { id: "missing" }]) {
+      assertEquals(await intend("void", changes), false, JSON.stringify(changes));
+    }
+    clock.timeline = "B";
+    assertEquals(await intend("void"), false, "the database failed over");
+    clock.timeline = "A";
+    run.length = 0;
+    assertEquals(await intend("i"), true);
+    assertEquals(run, ["BEGIN, synced", "INSERT INTO media_head_intent"]);
+    const intent = { id: "i", session: "a", route: "/v1", since: now, until: now + LEASE_MS };
+    assertEquals(await ledger.intents(), [{ ...intent, settled: undefined }]);
+    const stop = { counts: [], at: 0, report: { ...REPORT, isStopped: true } };
+    await ledger.add(stop, known, FOREVER);
+    assertEquals(await intend("void", { sequence: 2 }), false, "it has stopped");
+    const [lapsed, next] = [await begin(ledger, "b"), await begin(ledger, "c")];
+    await begin(ledger, "d", { lapsed });
+    assertEquals(await intend("void", lapsed), false, "it has lapsed");
+    assertEquals(await intend("j", next), true);
+    assertEquals((await ledger.intents()).map(({ id }) => id), ["i", "j"]);
+  });
+
+  test("a report keeps, settles, renews and deletes intents", async ({ ledger, clock }) => {
+    const [session, other] = [await begin(ledger, "a"), await begin(ledger, "b")];
+    const routes = ["kept", "settled", "renewed", "given up", "quiet"];
+    for (const id of routes) await ledger.intend({ id, route: "/v1" }, session);
+    await ledger.intend({ id: "other's", route: "/v1" }, other);
+    await report(ledger, session, { sequence: 0, kept: routes });
+    const at = clock.now += 5_000;
+    const next = { ...session, sequence: 1 };
+    await ledger.intend({ id: "given up late", route: "/v1" }, next);
+    await ledger.intend({ id: "asked", route: "/v1" }, next); // after the report was written
+    clock.now += 9;
+    const time = await report(ledger, next, {
+      at,
+      sequence: 1,
+      kept: ["kept", "settled", "renewed"],
+      settled: ["settled"],
+      renewed: ["renewed"],
+    });
+    assertEquals(time, { clock: clock.now, now: clock.now });
+    const intents = await ledger.intents();
+    const facts = new Map(intents.map(({ id, until, settled }) => [id, [until, settled]]));
+    assertEquals(
+      facts,
+      new Map<string, unknown>([
+        ["kept", [NOON + LEASE_MS, undefined]],
+        ["renewed", [clock.now + LEASE_MS, undefined]],
+        ["settled", [NOON + LEASE_MS, at]],
+        ["other's", [NOON + LEASE_MS, undefined]],
+        ["asked", [at + LEASE_MS, undefined]],
+        ["given up late", [at + LEASE_MS, undefined]],
+      ]),
+    );
+    await report(ledger, { ...session, sequence: 2 }, { at, sequence: 2, kept: ["asked"] });
+    assertEquals((await ledger.intents()).map(({ id }) => id), ["other's", "asked"]);
+  });
+
+  test("a report deletes no newer intent, whatever the clock was set to", async ({ ledger, clock }) => {
+    const session = await begin(ledger);
+    const at = clock.now = NOON + 30_000;
+    for (const now of [NOON + 10, at, at + 1]) {
+      clock.now = now;
+      await ledger.intend({ id: `${now}`, route: "/v1" }, session);
+    }
+    clock.now = NOON + 60_000; // the report is sent again
+    await report(ledger, session, { at, sequence: 0 });
+    assertEquals((await ledger.intents()).length, 3);
+  });
+
+  test("a report that is not recorded changes no intent", async ({ ledger, clock }) => {
+    const session = await begin(ledger);
+    await ledger.intend({ id: "i", route: "/v1" }, session);
+    const intents = await ledger.intents();
+    clock.now += DAY;
+    const all = { at: clock.now, sequence: 9, settled: ["i"], renewed: ["i"] };
+    assertEquals(await report(ledger, { ...session, sequence: 1 }, all), undefined);
+    clock.timeline = "B";
+    assertEquals(await report(ledger, session, all), undefined);
+    assertEquals(await ledger.intents(), intents);
+  });
+
+  test("the last report deletes every intent but those of calls in flight", async ({ ledger }) => {
+    const session = await begin(ledger);
+    for (const id of ["in flight", "given up"]) {
+      await ledger.intend({ id, route: "/v1" }, session);
+    }
+    const intents = { ...NOTHING, at: NOON, sequence: 0, kept: ["in flight"] };
+    const part = { counts: [], at: NOON, report: { intents, isStopped: true } };
+    assert(await ledger.add(part, session, FOREVER));
+    assertEquals((await ledger.intents()).map(({ id }) => id), ["in flight"]);
+  });
+
+  test("restart() starts the record a lease later, brings the future to now, and deletes nothing", async ({ ledger, clock, rows }) => {
     const before = await begin(ledger, "a");
+    await ledger.intend({ id: "i", route: "/v1" }, before);
     clock.now = NOON + 3 * DAY;
     const after = await begin(ledger, "b");
+    await ledger.intend({ id: "j", route: "/v1" }, after);
+    await report(ledger, after, { at: clock.now, sequence: 0, kept: ["j"], settled: ["j"] });
     const later = { ...ROW, client: "later", last: NOON + DAY };
     const today = { ...ROW, client: "today", last: NOON + 5 };
     const merged = [-DAY, 0, DAY, 2 * DAY].map((past) => ({ ...ROW, last: NOON + past }));
     await addRows(ledger, [...merged, later, today]);
-    clock.now = NOON + 1;
-    assertEquals(await ledger.restart(NOON), NOON + 1);
-    assertEquals([await ledger.started(), (await ledger.time()).now], [NOON + 1, NOON + 1]);
-    const restarted = NOON + 1;
-    assertEquals(await ledger.session("a"), { ...before, restarted });
-    const moved = { ...after, began: restarted, reported: restarted, restarted };
+    const now = clock.now = NOON + 1;
+    assertEquals(await ledger.restart(), now + LEASE_MS);
+    assertEquals([await ledger.started(), (await ledger.time()).now], [now + LEASE_MS, now]);
+    assertEquals(await ledger.session("a"), before);
+    const moved = { ...after, sequence: 1, began: now, reported: now };
     assertEquals(await ledger.session("b"), moved, "still open");
     assertEquals(await rows(), [
       { ...ROW, day: "2027-01-31", last: NOON - DAY },
-      { ...ROW, calls: 9, last: NOON + 1 },
-      { ...later, last: NOON + 1 },
-      { ...today, last: NOON + 1 },
+      { ...ROW, calls: 9, last: now },
+      { ...later, last: now },
+      { ...today, last: now },
+    ]);
+    const intent = { session: "a", route: "/v1", since: NOON, settled: undefined };
+    assertEquals(await ledger.intents(), [
+      { ...intent, id: "i", until: NOON + LEASE_MS },
+      { ...intent, id: "j", session: "b", since: now, until: now + LEASE_MS, settled: now },
     ]);
   });
 
-  test("forget() removes days, and sessions that ended before", async ({ ledger, clock, rows }) => {
+  test("forget() removes days, sessions that ended before, and intents", async ({ ledger, clock, rows }) => {
     const [before, on] = [await begin(ledger, "before"), await begin(ledger, "on it")];
     await begin(ledger, "open");
+    const silent = await begin(ledger, "silent");
+    await ledger.intend({ id: "i", route: "/v1" }, silent); // until noon of the next day
     for (const now of [NOON + 2 * DAY + 1, NOON + DAY - 1]) {
       assertEquals(await ledger.forget("2029-01-01", now), false, "nobody counted a day ago");
     }
     const many = Array.from({ length: 501 }, (_, index) => ({ ...CALLS, client: `${index}` }));
-    await ledger.add({ counts: many, at: NOON, reported: NOON, isStopped: true }, before);
+    const report = { ...REPORT, isStopped: true };
+    await ledger.add({ counts: many, at: NOON, report }, before, FOREVER);
     const now = clock.now = Date.parse("2027-02-02");
-    await ledger.add({ counts: [CALLS], at: now, reported: now, isStopped: true }, on);
-    const later = NOON + 2 * DAY;
-    assertEquals(await ledger.forget("2027-02-01", later), true);
+    await ledger.add({ counts: [CALLS], at: now, report }, on, FOREVER);
+    const forget = async (day: string) => {
+      assertEquals(await ledger.forget(day, NOON + 2 * DAY), true);
+      const [sessions, intents] = [await ledger.sessions(), await ledger.intents()];
+      return [...sessions, ...intents].map(({ id }) => id).toSorted();
+    };
+    assertEquals(await forget("2027-02-01"), ["before", "i", "on it", "open", "silent"]);
     assertEquals([await ledger.started(), (await rows()).length], [NOON, 502]);
-    assertEquals(await ledger.forget("2027-02-02", later), true);
+    assertEquals(await forget("2027-02-02"), ["i", "on it", "silent"], "its calls may be missing");
     assertEquals(await rows(), [{ ...ROW, day: "2027-02-02", last: now }]);
-    assertEquals((await ledger.sessions()).map(({ id }) => id), ["on it", "open"]);
     assertEquals(await ledger.started(), now);
-    await ledger.forget("2027-02-01", later); // by a server that retains more
+    await ledger.forget("2027-02-01", NOON + 2 * DAY); // by a server that retains more
     assertEquals(await ledger.started(), now);
+    assertEquals(await forget("2027-02-03"), []);
   });
 
-  test("forget() keeps a session whose process may have run on into the days that stay", async ({ ledger, clock }) => {
-    const sessions: [id: string, clock: number, endedBy: number, lead?: number][] = [
-      ["dead", NOON, NOON + 9],
-      ["cut off", NOON, NOON + DAY],
-      ["cut off on a machine whose clock is behind", NOON - DAY, NOON + 9],
-      ["cut off while the database's clock jumped", NOON, NOON + 9, DAY],
-    ];
-    for (const [id, clock, endedBy, lead] of sessions) {
-      const session = { id, policies: { [ROW.route]: POLICY }, process: PROCESS, sequence: 0 };
-      await ledger.begin({ ...session, clock });
-      await ledger.end([id], endedBy, lead);
-    }
-    const other = await begin(ledger, "other");
-    const now = clock.now = NOON + 2 * DAY;
-    await ledger.add({ counts: [], at: now, reported: now }, other);
-    const kept = async (day: string) => {
-      assert(await ledger.forget(day, now));
-      return (await ledger.sessions()).map(({ id }) => id);
-    };
-    const cutOff = sessions.slice(1).map(([id]) => id);
-    assertEquals(await kept("2027-02-02"), [...cutOff, "other"]);
-    const evidence = {
-      sessions: (await ledger.sessions()).filter(({ id }) => id !== "other"),
-      started: await ledger.started(),
-      judgedAt: now,
-      time: await ledger.time(),
-    };
-    const from = Date.parse("2027-02-02");
-    const verdict = judge(evidence, { routes: [ROW.route], from, trustStops: true, hidden: [] });
-    const doubts = verdict.state === "unknown" ? verdict.doubts : [];
-    assertEquals(doubts.map(({ reason }) => reason), ["cut off", "cut off", "cut off"]);
-    assertEquals(await kept("2027-02-03"), ["other"]);
+  test("timeline() returns the database's, and refuses a replica's", async ({ database, ledger, clock }) => {
+    assertEquals(await ledger.timeline(), "A");
+    clock.timeline = "B";
+    assertEquals(await ledger.timeline(), "B");
+    const replica = ledgerAt(database, () => NOON, () => "NULL");
+    await assertRejects(() => replica.timeline(), RefusedError, "the database is a replica");
   });
+}
+
+/** The intents of a report that keeps none. */
+const NOTHING = { kept: [], settled: [], renewed: [] };
+
+/** Sends a report on intents. */
+async function report(ledger: Ledger, session: Session, intents: Partial<IntentReport>) {
+  const all = { ...NOTHING, at: NOON, sequence: 0, ...intents };
+  const part = { counts: [], at: NOON, report: { intents: all, isStopped: false } };
+  return await ledger.add(part, session, FOREVER);
+}
+
+/** Returns a database that notes each statement that it runs to write. */
+function noting(database: Database, run: string[]): Database {
+  const note = ({ text }: Statement) => {
+    run.push(/^[A-Z]+(?: INTO| FROM)? \w+/.exec(text.trim())?.[0] ?? text);
+  };
+  return {
+    clock: database.clock,
+    timeline: database.timeline,
+    unlessLocked: database.unlessLocked,
+    batch: database.batch,
+    rowsOf: (...args) => database.rowsOf(...args),
+    query: (statement) => database.query(statement),
+    queryAfterChanges: (...args) => database.queryAfterChanges(...args),
+    write(statement) {
+      note(statement);
+      return database.write(statement);
+    },
+    transact(statements, options) {
+      run.push(options?.isSynced ? "BEGIN, synced" : "BEGIN");
+      statements.forEach(note);
+      return database.transact(statements, options);
+    },
+  };
 }

@@ -23,37 +23,37 @@ Deno.test("LivedTime has lapsed once the ledger's time advances by a minute beyo
     for (const [onLedger, ofProcess] of readings) {
       now += onLedger;
       lifetime += ofProcess;
-      assertEquals(await lived.read(ledgerAt(now)), { now, clock: now });
+      const time = { now, clock: now - 1 };
+      assertEquals(await lived.read(() => Promise.resolve(time)), time);
     }
     assertEquals(lived.hasLapsed, hasLapsed, what);
+    if (hasLapsed) assertEquals(lived.end(), 0, "no report is recorded any more");
   }
 });
 
 Deno.test("LivedTime does not count the wait for an answer as lived through", async () => {
   let lifetime = 0;
   const lived = new LivedTime(NOON, () => lifetime);
-  await lived.read({
-    time() {
-      lifetime += HOUR;
-      return Promise.resolve({ now: NOON + HOUR, clock: NOON + HOUR });
-    },
+  await lived.read(() => {
+    lifetime += HOUR;
+    return Promise.resolve({ now: NOON + HOUR, clock: NOON + HOUR });
   });
-  assertEquals([lived.hasLapsed, lived.estimate()], [true, NOON + HOUR]);
+  assertEquals(lived.hasLapsed, true);
 });
 
-Deno.test("LivedTime.estimate() goes on with the lifetime from the last reading", async () => {
+Deno.test("LivedTime.end() is a minute after what the process lived through since the last reading", async () => {
   let lifetime = 3;
   const lived = new LivedTime(NOON, () => lifetime);
   lifetime += 1_000;
-  assertEquals(lived.estimate(), NOON + 1_000);
-  await lived.read(ledgerAt(NOON + 5_000));
+  assertEquals(lived.end(), NOON + 1_000 + MINUTE);
+  await lived.read(() => {
+    lifetime += 7_000; // the answer takes that long
+    return Promise.resolve({ now: NOON + 5_000, clock: NOON });
+  });
   lifetime += 1_000;
-  assertEquals(lived.estimate(), NOON + 6_000);
-  const down = { time: () => Promise.reject(new StorageError("sqlite", "down")) };
+  assertEquals(lived.end(), NOON + 6_000 + MINUTE);
+  const down = () => Promise.reject(new StorageError("sqlite", "down"));
   await assertRejects(() => lived.read(down), StorageError, "down");
-  assertEquals([lived.estimate(), lived.hasLapsed], [NOON + 6_000, false]);
+  assertEquals(await lived.read(() => Promise.resolve(undefined)), undefined);
+  assertEquals([lived.end(), lived.hasLapsed], [NOON + 6_000 + MINUTE, false]);
 });
-
-function ledgerAt(now: number) {
-  return { time: () => Promise.resolve({ now, clock: now }) };
-}

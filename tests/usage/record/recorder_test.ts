@@ -1,25 +1,25 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { StorageError } from "../../../lib/errors/storage_error.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
-import type { LogEvent } from "../../../lib/log/log.ts";
 import { MAX_NEW_NAMES_A_DAY } from "../../../lib/usage/record/client_names.ts";
 import type { Ledger } from "../../../lib/usage/record/ledger.ts";
-import { Recorder, type RecorderOptions } from "../../../lib/usage/record/recorder.ts";
-import { type FlushPart, MAX_PART_ROWS, type Session } from "../../../lib/usage/record/records.ts";
-import { COUNT, countOne, DAY, NOON, PROCESS } from "../../support/counted_call.ts";
+import type { RecorderOptions } from "../../../lib/usage/record/recorder.ts";
+import {
+  type FlushPart,
+  LEASE_MS,
+  MAX_PART_ROWS,
+  type Session,
+} from "../../../lib/usage/record/records.ts";
+import { COUNT, DAY, NOON, PROCESS } from "../../support/counted_call.ts";
 import { fakeTimers } from "../../support/fake_timers.ts";
-import { ledgerAt, openLedgerDatabase } from "../../support/ledger_at.ts";
-import { addRows, begin } from "../../support/ledger_rows.ts";
+import { addRows, begin, FOREVER } from "../../support/ledger_rows.ts";
+import { down, openScene, ROUTE, type Times } from "../../support/recorder_scene.ts";
 
-const ROUTE = "/audio/:token";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
 /** Its process, in a line of the log. */
 const PROCESS_FACTS = { ...PROCESS, started: new Date(PROCESS.started).toISOString() };
-
-/** The times of a session, relative to noon, and its end. */
-type Times = [began: number, reported: number, ended: Session["ended"]];
 
 /** The same in a table: by default, the session is stopped. */
 type Row = [began: number, reported: number, ended?: Session["ended"]];
@@ -28,72 +28,17 @@ function timesOf(rows: Row[]): Times[] {
   return rows.map(([began, reported, ended = "stopped"]) => [began, reported, ended]);
 }
 
-const down = () => Promise.reject(new StorageError("sqlite", "down"));
-
-/** An empty ledger at noon, and the clocks of the database and of one machine. */
-async function openScene() {
-  const database = await openLedgerDatabase();
-  const clocks = { here: NOON, lifetime: 0, database: NOON };
-  const open = () => ledgerAt(database, () => clocks.database);
-  const ledger = open();
-  return {
-    clocks,
-    ledger,
-    /** Another view of the ledger, of which methods can be replaced. */
-    open,
-    pass(time: number) {
-      clocks.here += time;
-      clocks.lifetime += time;
-      clocks.database += time;
-    },
-    async start(options: Partial<RecorderOptions> = {}) {
-      const events: LogEvent[] = [];
-      const recorder = new Recorder({
-        ledger,
-        policies: { [ROUTE]: definePolicy({ deprecatedAt: "2027-01-01" }) },
-        process: PROCESS,
-        retainDays: 30,
-        clock: () => clocks.here,
-        lifetime: () => clocks.lifetime,
-        log: (event) => events.push(event),
-        ...options,
-      });
-      await recorder.start();
-      const call = (userAgent = "curl") => countOne(recorder.meter, { userAgent });
-      return { recorder, meter: recorder.meter, events, call };
-    },
-    sessions: async () =>
-      (await ledger.sessions()).map(({ began, reported, ended }): Times => {
-        return [began - NOON, reported - NOON, ended];
-      }),
-    calls: async () =>
-      (await Array.fromAsync(ledger.usage(""))).reduce((sum, { calls }) => sum + calls, 0),
-    /** Copies the tables, and returns a function that puts them back. */
-    async copy() {
-      const tables = ["media_head_usage", "media_head_session", "media_head_ledger"];
-      const run = (...texts: string[]) => database.transact(texts.map((text) => ({ text })));
-      await run(...tables.map((name) => `CREATE TABLE copy_${name} AS SELECT * FROM ${name}`));
-      return () =>
-        run(...tables.flatMap((name) => [
-          `DELETE FROM ${name}`,
-          `INSERT INTO ${name} SELECT * FROM copy_${name}`,
-        ]));
-    },
-    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
-  };
-}
-
 /** Returns a ledger whose `add()` fails before its transaction or after it, so that its outcome is unknown. */
 function failing(ledger: Ledger) {
   const add = ledger.add.bind(ledger);
   const failure: { when?: "before" | "after" | undefined; readonly sent: FlushPart[] } = {
     sent: [],
   };
-  ledger.add = async (part, session) => {
+  ledger.add = async (part, ...rest) => {
     failure.sent.push(part);
     if (failure.when === "before") return await down();
-    const isRecorded = await add(part, session);
-    return failure.when === "after" ? await down() : isRecorded;
+    const time = await add(part, ...rest);
+    return failure.when === "after" ? await down() : time;
   };
   return { ledger, failure };
 }
@@ -177,12 +122,12 @@ Deno.test("Recorder runs one flush at a time, and a slow flush does not end its 
   const add = ledger.add.bind(ledger);
   let [inFlight, most] = [0, 0];
   const released = Promise.withResolvers<void>();
-  ledger.add = async (part, session) => {
+  ledger.add = async (...args) => {
     most = Math.max(most, ++inFlight);
     await released.promise;
-    const isRecorded = await add(part, session);
+    const time = await add(...args);
     inFlight--;
-    return isRecorded;
+    return time;
   };
   const { recorder, call } = await scene.start({ ledger });
   call();
@@ -220,9 +165,9 @@ Deno.test("Recorder adds every call to the metrics once, even if the ledger fail
 });
 
 /**
- * What happens before some of the three flushes of a process, five seconds apart, or between the
- * two readings of the middle one: how far the database's clock jumps, and how far the process's own
- * goes on.
+ * What happens before some of the three flushes of a process, five seconds apart, or in the middle
+ * one, once its time was read: how far the database's clock jumps, and how far the process's own goes
+ * on.
  */
 const JUMPS: [what: string, at: number[], database: number, lifetime: number, sessions: Row[]][] = [
   ["sleeps for an hour", [1], HOUR, 0, [[0, 5_000, "lapsed"], [HOUR + 10_000, HOUR + 15_000]]],
@@ -252,16 +197,16 @@ for (const [what, at, database, lifetime, sessions] of JUMPS) {
       clocks.lifetime += lifetime;
     };
     const ledger = scene.open();
-    const [begin, time] = [ledger.begin.bind(ledger), ledger.time.bind(ledger)];
-    let readings = 0;
-    ledger.time = () => {
-      if (++readings === 5 && at.includes(1.5)) jump(); // one at the start, and two for each flush
-      return time();
+    const [begin, add] = [ledger.begin.bind(ledger), ledger.add.bind(ledger)];
+    let parts = 0;
+    ledger.add = (...args) => {
+      if (++parts === 2 && at.includes(1.5)) jump();
+      return add(...args);
     };
     const { recorder, events, call } = await scene.start({ ledger });
     let made = 0;
     ledger.begin = async (...args) => {
-      assertEquals(await scene.calls(), made, "recorded before the session lapses");
+      if (!at.includes(1.5)) assertEquals(await scene.calls(), made, "recorded before it lapses");
       return await begin(...args);
     };
     for (const number of [0, 1, 2]) {
@@ -301,36 +246,30 @@ Deno.test("Recorder begins one session only, where it is not known whether it wa
 });
 
 const LOST = "The ledger does not have this process's last report";
-const ENDED = "This process's session was ended";
 
 /** What happens to a session [0, 10 s] of a running process, and its sessions at the end. */
-const LOSSES: [what: string, message: string, sessions: Row[], calls: number][] = [
-  ["an earlier copy", LOST, [[0, 5_000, "lapsed"], [15_000, 20_000]], 3],
-  ["an earlier copy while it sleeps", LOST, [
+const LOSSES: [what: string, sessions: Row[], calls: number][] = [
+  ["an earlier copy", [[0, 5_000, "lapsed"], [15_000, 20_000]], 3],
+  ["an earlier copy while it sleeps", [
     [0, 5_000, "lapsed"],
     [HOUR + 15_000, HOUR + 20_000],
   ], 2],
-  ["a copy from before it started", LOST, [[15_000, 20_000]], 2],
-  ["a copy in which it was declared gone", LOST, [[0, 5_000, "gone"], [15_000, 20_000]], 3],
-  ["what another life of the process recorded", LOST, [
+  ["a copy from before it started", [[15_000, 20_000]], 2],
+  ["what another life of the process recorded", [
     [0, 10_000, "lapsed"],
     [15_000, 20_000],
   ], 4],
-  ["declared gone", ENDED, [[0, 10_000, "gone"], [15_000, 20_000]], 4],
-  ["declared gone while it sleeps", ENDED, [
-    [0, 10_000, "gone"],
-    [HOUR + 15_000, HOUR + 20_000],
-  ], 3],
 ];
 
-for (const [what, message, sessions, calls] of LOSSES) {
+for (const [what, sessions, calls] of LOSSES) {
   Deno.test(`Recorder finds its session otherwise: ${what}`, async () => {
     await using scene = await openScene();
     const { clocks, ledger, pass } = scene;
     await begin(ledger, "0");
     let restore = what.includes("before it started") ? await scene.copy() : undefined;
-    const { recorder, events, call } = await scene.start();
+    const { recorder, intents, events, call } = await scene.start();
     const { session: id } = recorder;
+    assert(await intents.hold(ROUTE));
     for (const _ of [1, 2]) {
       pass(5_000);
       call();
@@ -338,10 +277,9 @@ for (const [what, message, sessions, calls] of LOSSES) {
       if (what.includes("copy")) restore ??= await scene.copy();
     }
     await restore?.();
-    if (what.includes("declared gone")) await ledger.end([id], NOON);
     const own = await ledger.session(id);
     if (what.includes("another life") && own !== undefined) {
-      await ledger.add({ counts: [], at: NOON }, own);
+      await ledger.add({ counts: [], at: NOON }, own, FOREVER);
     }
     const isAsleep = what.includes("sleeps");
     if (isAsleep) {
@@ -351,6 +289,7 @@ for (const [what, message, sessions, calls] of LOSSES) {
     for (const round of [1, 2]) {
       pass(5_000);
       if (!isAsleep || round === 2) call();
+      if (round === 2) assertEquals(intents.isHeld(ROUTE), false, "whoever calls now has to ask");
       await (round === 1 ? recorder.flush() : recorder.stop());
       assertEquals(recorder.unrecorded(), 0, "the new session has what is left");
     }
@@ -358,21 +297,19 @@ for (const [what, message, sessions, calls] of LOSSES) {
     assertEquals(other, [0, 0, undefined], "another server's session stays open");
     assertEquals(others, timesOf(sessions));
     assertEquals(events.length, 1);
-    assertStringIncludes(String(events[0]?.["message"]), message);
+    assertStringIncludes(String(events[0]?.["message"]), LOST);
     const facts = { session: recorder.session, ...PROCESS_FACTS };
     assertEquals(events[0], { ...events[0], event: "warning", ...facts });
     const restarted = others.at(-1)?.[0] as number;
-    assertEquals(await ledger.started(), message === LOST ? NOON + restarted : NOON);
+    assertEquals(await ledger.started(), NOON + restarted + LEASE_MS);
     assertEquals(await scene.calls(), calls, "no other call is lost");
   });
 }
 
 /** What becomes of a part that was committed or not, and of its session, before it is sent again. */
-const OUTCOMES: [isCommitted: boolean, then: "nothing" | "gone" | "restored", sessions: Row[]][] = [
+const OUTCOMES: [isCommitted: boolean, then: "nothing" | "restored", sessions: Row[]][] = [
   [true, "nothing", [[0, 10_000]]],
   [false, "nothing", [[0, 10_000]]],
-  [true, "gone", [[0, 0, "gone"], [10_000, 10_000]]],
-  [false, "gone", [[0, 0, "gone"], [10_000, 10_000]]],
   [true, "restored", [[0, 10_000]]],
 ];
 
@@ -382,13 +319,11 @@ for (const [isCommitted, then, sessions] of OUTCOMES) {
     const { ledger, failure } = failing(scene.open());
     const { recorder, call } = await scene.start({ ledger });
     const restore = await scene.copy();
-    const { session } = recorder;
     scene.pass(5_000);
     for (let index = 0; index < 150; index++) call(`App-${nameOf(index)}`);
     failure.when = isCommitted ? "after" : "before";
     await recorder.flush();
     failure.when = undefined;
-    if (then === "gone") await scene.ledger.end([session], NOON);
     if (then === "restored") await restore();
     scene.pass(5_000);
     for (let index = 0; index < 120; index++) call(`App-${nameOf(index)}`); // the same rows
@@ -396,9 +331,9 @@ for (const [isCommitted, then, sessions] of OUTCOMES) {
     const [first, again, ...others] = failure.sent;
     assertEquals([first?.counts.length, again], [MAX_PART_ROWS, first]);
     if (then === "nothing") {
-      assertEquals(others.map(({ counts, reported }) => [counts.length, reported]), [
+      assertEquals(others.map(({ counts, report }) => [counts.length, report?.isStopped]), [
         [100, undefined],
-        [50, NOON + 10_000],
+        [50, true],
       ]);
     }
     assertEquals([await scene.calls(), recorder.unrecorded()], [270, 0]);
@@ -417,11 +352,11 @@ Deno.test("Recorder flushes in small parts, of which the last one reports, and y
   const ledger = scene.open();
   const add = ledger.add.bind(ledger);
   const parts: [rows: number, reported: number | undefined][] = [];
-  ledger.add = async (part, session) => {
-    scene.pass(MINUTE);
-    const isRecorded = await add(part, session);
+  ledger.add = async (part, session, livedUntil) => {
+    scene.pass(MINUTE - 1);
+    const time = await add(part, session, livedUntil);
     parts.push([part.counts.length, (await scene.ledger.session(session.id))?.reported]);
-    return isRecorded;
+    return time;
   };
   const { recorder, events, call } = await scene.start({ ledger });
   scene.pass(5_000);
@@ -430,19 +365,22 @@ Deno.test("Recorder flushes in small parts, of which the last one reports, and y
   const counting = setInterval(() => turns++);
   await recorder.flush();
   clearInterval(counting);
-  assertEquals(parts, [...Array(4).fill([100, NOON]), [50, NOON + 5_000]]);
+  assertEquals(parts, [...Array(4).fill([100, NOON]), [50, NOON + 5_000 + 5 * (MINUTE - 1)]]);
   assert(turns >= 3, `${turns} turns`);
   const dates = await Array.fromAsync(scene.ledger.usage(""), ({ last }) => last);
-  assertEquals([dates.length, ...new Set(dates)], [450, NOON + 5_000]);
+  // Each part is dated with the latest time that is known: no earlier than its calls.
+  const times = Array.from({ length: 5 }, (_, part) => NOON + 5_000 + part * (MINUTE - 1));
+  assertEquals([dates.length, ...new Set(dates)], [450, ...times]);
   await recorder.stop();
   assertEquals(events, [], "no clock is wrong, however long a flush takes");
 });
 
-Deno.test("Recorder reports the time before it takes counts, and dates them by a time after that", async () => {
+Deno.test("Recorder settles what came before it took counts, and dates counts by a time after that", async () => {
   await using scene = await openScene();
   scene.pass(DAY / 2 - 5_000); // five seconds before midnight
   const ledger = scene.open();
-  const { recorder, call } = await scene.start({ ledger });
+  const { recorder, intents, call } = await scene.start({ ledger });
+  assert(await intents.hold(ROUTE));
   scene.pass(4_999);
   const time = ledger.time.bind(ledger);
   ledger.time = async () => {
@@ -454,9 +392,9 @@ Deno.test("Recorder reports the time before it takes counts, and dates them by a
   };
   await recorder.flush();
   assertEquals(await Array.fromAsync(scene.ledger.usage(""), ({ day }) => day), ["2027-02-02"]);
-  assertEquals(await scene.sessions(), [[DAY / 2 - 5_000, DAY / 2 - 1, undefined]]);
-  const { clock } = await scene.ledger.session(recorder.session) ?? {};
-  assertEquals(clock, NOON + DAY / 2 - 1, "the machine's clock is read before that time");
+  const midnight = NOON + DAY / 2;
+  assertEquals((await scene.ledger.intents()).map(({ settled }) => settled), [midnight - 1]);
+  assertEquals(await scene.sessions(), [[DAY / 2 - 5_000, DAY / 2 + 1, undefined]]);
   await recorder.stop();
 });
 
@@ -528,67 +466,53 @@ Deno.test("Recorder deletes expired days, once a day", async () => {
   assertEquals(await Array.fromAsync(scene.ledger.usage(""), ({ day }) => day), ["2027-02-01"]);
 });
 
-Deno.test("Recorder flushes at once for the first call of a client to a route on a day, and for no other", async () => {
+Deno.test("Recorder deletes every intent at the stop, where the machine slept before it, too", async () => {
   await using scene = await openScene();
-  using timers = fakeTimers();
-  const policies = Object.fromEntries(
-    [ROUTE, "/video/:token"].map((route) => [route, definePolicy({ deprecatedAt: "2027-01-01" })]),
-  );
-  const { recorder, meter } = await scene.start({ policies });
-  const midnight = DAY / 2; // after noon
-  const steps: [
-    what: string,
-    call: Parameters<typeof countOne>[1],
-    passed: number,
-    calls: number,
-  ][] = [
-    ["a client", { userAgent: "a" }, 0, 1],
-    ["again", { userAgent: "a" }, 0, 1],
-    ["by another method", { userAgent: "a", method: "GET" }, 0, 1],
-    ["another route", { userAgent: "a", route: "/video/:token" }, 0, 4],
-    ["another client's other request", { userAgent: "b", status: 404, breaks: false }, 0, 4],
-    ["its first call", { userAgent: "b" }, 0, 6],
-    ["the day goes on", { userAgent: "b" }, midnight - 1, 6],
-    ["the next day", { userAgent: "a" }, 1, 8],
-    ["the next day goes on", { userAgent: "a" }, 1, 8],
-  ];
-  for (const [what, call, passed, calls] of steps) {
-    scene.pass(passed);
-    await timers.pass(100);
-    countOne(meter, call);
-    await timers.pass(0);
-    assertEquals(await scene.calls(), calls, what);
-  }
-  scene.clocks.here += DAY; // which does not date calls
-  countOne(meter, { userAgent: "a" });
-  await timers.pass(100);
-  assertEquals(await scene.calls(), 8, "the day is the ledger's");
+  const { recorder, serve } = await scene.start();
+  assert(await serve());
+  scene.sleep(HOUR);
   await recorder.stop();
-  assertEquals(await scene.calls(), 10);
+  const lapsed: Row[] = [[0, 0, "lapsed"], [HOUR, HOUR]];
+  assertEquals([await scene.sessions(), await scene.calls()], [timesOf(lapsed), 1]);
+  assertEquals(await scene.ledger.intents(), []);
 });
 
-Deno.test("Recorder flushes the first calls of many clients within 100 ms each, at most ten times a second", async () => {
-  await using scene = await openScene();
-  using timers = fakeTimers();
-  const ledger = scene.open();
-  const time = ledger.time.bind(ledger);
-  let readings = -1; // the start reads the time once, and each flush twice
-  ledger.time = () => {
-    readings++;
-    return time();
-  };
-  const { recorder, call } = await scene.start({ ledger });
-  for (let made = 0; made < 399; made++) {
-    call(`App-${nameOf(made)}`);
-    await timers.pass(5);
-    const due = Math.max(0, made + 1 - 20); // those that are 100 ms old
-    assert(await scene.calls() >= due, `${await scene.calls()} of ${due} calls`);
+Deno.test("Recorder deletes an intent after a flush that failed before its report was sent", async () => {
+  for (const fault of ["the time", "the first part"]) {
+    await using scene = await openScene();
+    const ledger = scene.open();
+    const [time, add] = [ledger.time.bind(ledger), ledger.add.bind(ledger)];
+    const { recorder, serve, call } = await scene.start({ ledger });
+    assert(await serve());
+    await recorder.flush();
+    for (let index = 0; index < 150; index++) call(`App-${nameOf(index)}`); // it needs no intent
+    scene.pass(10 * MINUTE);
+    ledger.time = async () => {
+      const read = await time();
+      if (fault === "the time") ledger.time = down; // when it is read again
+      return read;
+    };
+    if (fault === "the first part") ledger.add = down;
+    await recorder.flush();
+    Object.assign(ledger, { time, add });
+    for (const _ of [1, 2]) await recorder.flush();
+    assertEquals([await scene.ledger.intents(), await scene.calls()], [[], 151], fault);
+    assert(recorder.intents.isEmpty);
+    await recorder.stop();
   }
-  assertEquals(timers.now(), 1_995);
-  const flushes = readings / 2;
-  assert(flushes > 10 && flushes <= 20, `${flushes} flushes in two seconds`);
+});
+
+Deno.test("Recorder says that the ledger takes no intent, and in the log why", async () => {
+  await using scene = await openScene();
+  const ledger = scene.open();
+  const { recorder, serve, events } = await scene.start({ ledger });
+  ledger.intend = down; // as where the user may not write to its table
+  assertEquals(await serve(), false);
+  await recorder.flush();
+  assertStringIncludes(String(recorder.fault), "calls to old paths are refused");
+  assertEquals(events.map(({ event, session }) => [event, session]), [["error", recorder.session]]);
+  assertStringIncludes(String(events[0]?.["cause"]), "down");
   await recorder.stop();
-  assertEquals(await scene.calls(), 399);
 });
 
 for (const outcome of ["is slow", "fails"]) {
@@ -619,7 +543,7 @@ for (const outcome of ["is slow", "fails"]) {
       return time();
     };
     await stopped;
-    assertEquals(readings, outcome === "fails" ? 3 : 4, "the flush under way, and the last one");
+    assertEquals(readings, 2, "the flush under way, and the last one");
     assertEquals([await scene.calls(), recorder.unrecorded()], [100, 0]);
     assertEquals((await scene.sessions())[0]?.[2], "stopped");
   });

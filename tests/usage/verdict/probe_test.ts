@@ -134,11 +134,10 @@ async function serve(
     });
     ledger.exec(
       `INSERT INTO media_head_session
-         (id, policies, pid, process_started, began, reported, clock, sequence, ended)
-       SELECT 'before', policies, pid, process_started, began - ${
-        3 * DAY
-      }, began, clock, 1, 'stopped'
-       FROM media_head_session;
+         (id, policies, pid, process_started, began, reported, timeline, sequence, ended,
+         may_serve_unrecorded)
+       SELECT 'before', policies, pid, process_started, began - ${3 * DAY}, began, timeline, 1,
+         'stopped', 0 FROM media_head_session;
        UPDATE media_head_ledger SET started = started - ${3 * DAY}`,
     );
   }

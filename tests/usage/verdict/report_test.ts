@@ -16,6 +16,7 @@ import {
   ALWAYS,
   DAY,
   HOUR,
+  intent,
   NOW,
   POLICIES,
   POLICY,
@@ -30,6 +31,8 @@ const COVERED =
   "The verdict covers the calls that reached the servers. A cache in front may hide " +
   "others: set PUBLIC_URL, and the gate checks for one.";
 const stopped = { id: "b", ended: "stopped" } as const;
+const serve = { mayServeUnrecorded: true } as const;
+const settled = (hoursAgo: number) => ({ settled: NOW - hoursAgo * HOUR });
 
 Deno.test("reportUsage() sums a period by day, route and client", async () => {
   const { from, today, routes, clients, ...rest } = await report(ROWS, ALWAYS);
@@ -203,35 +206,75 @@ Deno.test("requests of probes are no calls, and have a line of their own", async
 });
 
 Deno.test("a clear verdict says on whose word it rests", async () => {
-  const gone = { ended: "gone", endedBy: NOW - 50 * HOUR } as const;
-  const cut = session(1000, 50, gone);
-  const before = session(1000, 900, { id: "c", ...gone, endedBy: NOW - 800 * HOUR });
-  const named = await report([], [cut, before, running(50, { id: "b" })]);
-  const text = gateText(named);
-  assertMatch(text, /^Clear, on your word of when 2 dead servers had ended: no calls to /m);
-  const process = "(process 4711 on web-1, started at 2027-01-31T12:00:00Z)";
-  const lines = [
-    `Declared gone: session a ${process}, ended by 2027-06-13T10:00:00Z, last report at ` +
-    "2027-06-13T10:00:00Z. Calls within a minute of that report may be missing",
-    `Declared gone: session c ${process}, ended by 2027-05-13T04:00:00Z, last report at ` +
-    "2027-05-09T00:00:00Z",
+  const process = "process 4711 on web-1, started at 2027-01-31T12:00:00Z";
+  const sessions = [
+    session(1000, 150, { id: "a", timeline: "7-0" }),
+    session(150, 50, { id: "b" }),
+    session(49, 30, { id: "c", process: { ...PROCESS, pid: 1 }, ...serve }),
+    running(28, { id: "d" }),
   ];
-  assertEquals(text.split("\n").filter((line) => line.startsWith("Declared gone")), lines);
-  assertEquals(JSON.parse(usageJson(named)).trusted.gone[1], {
-    id: "c",
-    process: { ...PROCESS, started: "2027-01-31T12:00:00.000Z" },
-    reported: "2027-05-09T00:00:00.000Z",
-    endedBy: "2027-05-13T04:00:00.000Z",
-  });
-  const sessions = [cut, session(49, 30, stopped), running(28, { id: "d" })];
-  const both = gateText(await report([], sessions, { trustStops: true }));
-  assertMatch(both, /^Clear, on your word that during 2 stops \(3 h 0 min\) nothing else served,/m);
-  assertMatch(both, / wrong, and of when 1 dead server had ended: no calls/);
-  assertStringIncludes(
-    both,
-    "\nTrusted: 2027-06-13T10:00:00Z to 2027-06-13T11:00:00Z (1 h 0 min) without a server\n" +
-      "Trusted: 2027-06-14T06:00:00Z to 2027-06-14T08:00:00Z (2 h 0 min) without a server\n",
+  const intents = [intent("b", 50, settled(50)), intent("c", 31, { route: "/video/:token" })];
+  const clear = await report([], sessions, { trustStops: true, intents });
+  const text = gateText(clear);
+  assertMatch(
+    text,
+    /^Clear, on your word that during 2 stops \(3 h 0 min\) nothing else served, nothing was lost or restored, and no clock was wrong, and that no call was lost in a restore or failover, and that no caller is missing though 2 processes ended or were cut off, and that 1 process served no unrecorded calls: no calls to /m,
   );
+  const trusted = [
+    "2027-06-13T10:00:00Z to 2027-06-13T11:00:00Z (1 h 0 min) without a server",
+    "2027-06-14T06:00:00Z to 2027-06-14T08:00:00Z (2 h 0 min) without a server",
+    "no call was lost when the database was restored or failed over between 2027-06-09T06:00:00Z and " +
+    "2027-06-09T06:00:00Z",
+    "no caller of /audio/:token from 2027-06-13T10:00:00Z to 2027-06-14T13:00:00Z is missing, though " +
+    `session b (${process}) ended or was cut off`,
+    "no caller of /video/:token from 2027-06-14T05:00:00Z to 2027-06-15T07:00:00Z is missing, though " +
+    `session c (${process.replace("4711", "1")}) ended or was cut off`,
+    `session c (${
+      process.replace("4711", "1")
+    }) served no unrecorded calls after 2027-06-14T06:00:00Z`,
+  ];
+  assertEquals(
+    text.split("\n").filter((line) => line.startsWith("Trusted: ")),
+    trusted.map((each) => `Trusted: ${each}`),
+  );
+  assertStringIncludes(
+    text,
+    "\nThe verdict rests on no process having served calls that are not on record: the application " +
+      'may serve without its record (unrecorded: "serve").\n',
+  );
+  const json = JSON.parse(usageJson(clear));
+  assertEquals(json.trusted.map(({ reason }: { reason: string }) => reason), [
+    ...["stop", "stop", "restored", "intent", "intent", "unrecorded"],
+  ]);
+  assertEquals(json.trusted[3], {
+    reason: "intent",
+    session: "b",
+    process: { ...PROCESS, started: "2027-01-31T12:00:00.000Z" },
+    route: "/audio/:token",
+    start: "2027-06-13T10:00:00.000Z",
+    until: "2027-06-14T13:00:00.000Z",
+    isOpen: false,
+  });
+  assertEquals(json.servedUnrecorded, ["/audio/:token", "/video/:token"]);
+});
+
+Deno.test("a verdict rests on unrecorded calls for as long as a process may have served some", async () => {
+  const rows: [what: string, sessions: Session[], expected: boolean][] = [
+    ["nobody serves them", ALWAYS, false],
+    ["one may", [running(1000, serve)], true],
+    ["one might have, and closed its record before the period", [
+      running(1000),
+      session(900, 800, { ...stopped, ...serve }),
+    ], false],
+    ["one might have, and was killed before the period", [
+      running(1000),
+      session(900, 800, { id: "b", ...serve }),
+    ], true],
+  ];
+  for (const [what, sessions, expected] of rows) {
+    const { verdict, servedUnrecorded } = await report([], sessions);
+    assertEquals([verdict.state, servedUnrecorded.length > 0], ["clear", expected], what);
+  }
 });
 
 Deno.test("a clear verdict says what a probe showed", async () => {
@@ -249,10 +292,14 @@ Deno.test("a clear verdict says what a probe showed", async () => {
 Deno.test("an unknown verdict says what would help, and when it can be clear", async () => {
   const stop = [session(1000, 30, stopped), running(29)]; // it ends on 14 June, 07:00
   const old = [session(1000, 150, stopped), running(149)]; // it ends on 9 June, 07:00
-  const silent = session(9, 8, { id: "s" });
+  const killed = [running(1000), session(900, 8, { id: "s" })];
   const trust = "With `--trust-stops`, if that is true, this would be clear.";
-  const within = "if that is true, and TIME is within a minute of its last report";
-  const rows: [what: string, sessions: Session[], lines: string[], usageDays?: number][] = [
+  const rows: [
+    what: string,
+    sessions: Session[],
+    lines: string[],
+    options?: Parameters<typeof report>[2],
+  ][] = [
     ["a stop of yesterday", stop, [
       trust,
       "Without it, the verdict cannot be clear before 2027-06-22.",
@@ -262,24 +309,29 @@ Deno.test("an unknown verdict says what would help, and when it can be clear", a
       "Without it, the verdict cannot be clear before 2027-06-17.",
     ]],
     ["never counted", [], []],
-    ["a silent server", [...stop, silent], [
-      `With \`--gone s --ended TIME --trust-stops\`, ${within}, this would be clear.`,
+    ["calls that may be missing until tomorrow", killed, [
+      trust,
+      "Without it, the verdict cannot be clear before 2027-06-24.",
+    ], { intents: [intent("s", 9)] }],
+    ["the same, and a call in flight", killed, [
+      "With `--trust-stops`, if that is true, this would still be unknown.",
+    ], { intents: [intent("s", 9), intent("a", 9)] }],
+    ["a call in flight", killed, [], { intents: [intent("a", 9)] }],
+    ["a stop, and no server now", [session(1000, 30, stopped), session(29, 1)], [
+      "With `--trust-stops`, if that is true, this would still be unknown.",
     ]],
-    ["a silent server, and an end in the period", [running(29), silent], [
-      `With \`--gone s --ended TIME\`, ${within}, this could be clear from 2027-06-22.`,
-    ]],
-    ["days deleted before they are asked for", stop, [trust], 6],
+    ["days deleted before they are asked for", stop, [trust], { usageDays: 6 }],
     ["a stop on the first day of the record", [session(3, 2, stopped), running(1)], [
       "The verdict cannot be clear before 2027-06-23.",
     ]],
-    ["a server that has just fallen silent", [running(1000), session(9, 1 / 120)], [
-      "A server that has been silent for less than a minute may still report: ask again a minute later.",
-    ]],
+    ["a record that starts again tomorrow", ALWAYS, [
+      "The verdict cannot be clear before 2027-06-24.",
+    ], { started: NOW + DAY }],
   ];
-  for (const [what, sessions, expected, usageDays = 7] of rows) {
-    const text = gateText(await report([], sessions, { usageDays }));
+  for (const [what, sessions, expected, options = {}] of rows) {
+    const text = gateText(await report([], sessions, { usageDays: 7, ...options }));
     assertEquals(
-      text.match(/(?:With(?: `|out it)|The verdict cannot|A server that).*/g) ?? [],
+      text.match(/(?:With(?: `|out it)|The verdict cannot).*/g) ?? [],
       expected,
       `${what}: ${text}`,
     );

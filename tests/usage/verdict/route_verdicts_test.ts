@@ -9,7 +9,7 @@ import type { UsageReportOptions } from "../../../lib/usage/verdict/report.ts";
 import { callsIn, type ClientUsage } from "../../../lib/usage/verdict/sums.ts";
 import {
   ALWAYS,
-  HOUR,
+  intent,
   MINUTE,
   NOW,
   POLICY,
@@ -26,6 +26,7 @@ const policies = policiesOf(ROUTES);
 const always = running(1000, { policies });
 const silent = session(9, 8, { id: "s", policies });
 const ended = { id: "e", policies, ended: "stopped" } as const;
+const intents = [intent("s", 9, { route: "/v1/a" }), intent("s", 9, { route: "/v1/c" })];
 const called = [
   row(0, "id key-1", 3, { route: "/v1/b" }),
   row(2, "id key-2", 9, { route: "/v1/b" }),
@@ -58,49 +59,83 @@ const SCENES: readonly (readonly [
     [/\n\/v1\/c: clear, 5 calls by id key-1, at most 12 allowed\nStill called: 17 calls to /],
     { atMost: 12 },
   ],
-  ["a server was killed", [], [always, silent], "unknown, unknown, unknown: unknown", [
-    /^\/v1\/a: unknown, no calls counted, but 1 server is silent\n/,
-    /missing\.\n {2}Session s .*\n {2}A silent .*\n {2}TIME .*\n {2}With .* last report, this would be clear\./,
+  ["a server was killed while nobody called", [], [always, silent], "clear, clear, clear: clear", [
+    /^\/v1\/a: clear\n\/v1\/b: clear\n\/v1\/c: clear\nClear: /,
   ]],
   [
-    "a server was killed after calls",
+    "a server was killed while it answered calls to one route",
+    [],
+    [always, silent],
+    "unknown, clear, clear: unknown",
+    [
+      /^\/v1\/a: unknown, no calls counted, but 1 process ended or was cut off while answering calls to it\n\/v1\/b: clear\n\/v1\/c: clear\n/,
+      RegExp(
+        `missing\\.\\n {2}Session s ${process} ended or was cut off while it answered calls to /v1/a; who called from 2027-06-15T03:00:00Z to 2027-06-16T03:00:00Z is not on record \\(see --trust-stops\\)\\n {2}With \`--trust-stops\`, if that is true, this would be clear\\.\\n {2}Without it, the verdict cannot be clear before 2027-06-24\\.\\n`,
+      ),
+    ],
+    { intents: intents.slice(0, 1) },
+  ],
+  [
+    "a server was killed while it answered calls, after calls to another route",
     called,
     [always, silent],
     "unknown, called, unknown: called",
     [
-      /^\/v1\/a: unknown, no calls counted, but 1 server is silent\n\/v1\/b: called, 12 calls .*\n\/v1\/c: unknown/,
-      RegExp(`\nStill called: .*\n {2}Session s ${process} has not reported since \\S+\n`),
-      /run: media usage --gone s --ended TIME\n/,
-      /With `--gone s --ended TIME`, .* last report, the unknown routes would be clear\.\n {2}id key-1, 3 /,
+      /^\/v1\/a: unknown, no calls counted, but 1 process ended or .*\n\/v1\/b: called, 12 calls .*\n\/v1\/c: unknown/,
+      RegExp(
+        `\nStill called: .*\n {2}Session s ${process} ended .* /v1/a; .*\n {2}Session s .* /v1/c; .*\n`,
+      ),
+      /With `--trust-stops`, if that is true, the unknown routes would be clear\.\n.*\n {2}id key-1, 3 /,
     ],
+    { intents },
   ],
   [
-    "it was declared gone",
+    "the same, on the operator's word",
     called,
-    [always, { ...silent, ended: "gone", endedBy: silent.reported + 5_000 }],
+    [always, silent],
     "clear, called, clear: called",
     [
       /^\/v1\/a: clear on your word\n\/v1\/b: called, .*\n\/v1\/c: clear on your word\nStill called: /,
-      /\nRoutes are clear on your word of when 1 dead server had ended\.\nDeclared gone: session s /,
+      RegExp(
+        `\nRoutes are clear on your word that no caller is missing though 1 process ended or was cut off\\.\nTrusted: no caller of /v1/a from 2027-\\S+ to 2027-\\S+ is missing, though session s ${process} ended or was cut off\nTrusted: no caller of /v1/c `,
+      ),
     ],
+    { intents, trustStops: true },
   ],
   [
-    "it had run on without the record, and counted one route only",
-    [],
+    "the word is needed for one route only",
+    called,
+    [always, silent],
+    "clear, called, clear: called",
     [
-      always,
-      session(999, 40, {
-        id: "s",
-        policies: policiesOf(["/v1/a"]),
-        ended: "gone",
-        endedBy: NOW - 30 * HOUR,
-      }),
+      /^\/v1\/a: clear\n\/v1\/b: called, .*\n\/v1\/c: clear on your word\nStill called: /,
+      /\nRoutes are clear on your word .*\nTrusted: no caller of \/v1\/c .*\nThe verdict covers/,
     ],
+    { intents: intents.slice(1), trustStops: true },
+  ],
+  [
+    "a call is in flight",
+    [],
+    [always],
+    "unknown, clear, clear: unknown",
+    [
+      /^\/v1\/a: unknown, no calls counted, but calls to it are in flight\n\/v1\/b: clear\n/,
+      RegExp(
+        `\n {2}Session a ${process} has calls to /v1/a in flight, or has yet to report them: ask again\nThe verdict covers`,
+      ),
+    ],
+    { intents: [intent("a", 1, { route: "/v1/a" })] },
+  ],
+  [
+    "no server runs",
+    [],
+    [session(1000, 9, ended)],
     "unknown, unknown, unknown: unknown",
     [
-      /^\/v1\/a: unknown, no calls counted, but 1 server may have answered calls after the last report\n/,
-      RegExp(`\n/v1/b: unknown, .*, but until 2027-\\S+, session s ${process} did not count /v1/b`),
+      /^\/v1\/a: unknown, no calls counted, but no server counts it now\n/,
+      /missing\.\n {2}No server counts \/v1\/a and \/v1\/b and \/v1\/c now, and none has since 2027-06-15T03:00:00Z; is this the database that they use\?\nThe verdict covers/,
     ],
+    { trustStops: true },
   ],
   [
     "a server does not count one route",

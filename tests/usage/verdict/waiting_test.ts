@@ -1,12 +1,13 @@
 import { assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
-import type { Session } from "../../../lib/usage/record/records.ts";
+import type { Intent, Session } from "../../../lib/usage/record/records.ts";
 import { waitForReports } from "../../../lib/usage/verdict/waiting.ts";
-import { ALWAYS, MINUTE, NOW, session } from "../../support/usage_report.ts";
+import { intent, MINUTE, NOW, running, session } from "../../support/usage_report.ts";
 
-const stopped = { id: "b", ended: "stopped" } as const;
+const [server, stopped] = [running(10), session(10, 1 / 3600, { id: "b", ended: "stopped" })];
+const [unsettled, settled] = [intent("a", 1), intent("a", 1, { settled: NOW + 1 })];
 
-Deno.test("waitForReports() waits for two flushes, once the database's clock has caught up", async () => {
+Deno.test("waitForReports() waits for running servers with calls to report, for two flushes", async () => {
   let passed = 0;
   using _timer = stub(globalThis, "setTimeout", (run, time = 0) => {
     passed += time;
@@ -14,34 +15,44 @@ Deno.test("waitForReports() waits for two flushes, once the database's clock has
     return 0 as unknown as ReturnType<typeof setTimeout>;
   });
   using _clock = stub(performance, "now", () => passed);
-  const other = session(10, 1 / 3600, { id: "b" });
   const rows: [
     what: string,
     sessions: Session[],
-    lag: number,
-    reportsAfter: number,
+    intents: Intent[],
+    settledAfter: number,
     waits: number,
+    options?: { lag?: number; routes?: string[] },
   ][] = [
-    ["it has reported", ALWAYS, 0, 0, 0],
-    ["it reports soon", [other], 0, 3_000, 3_000],
-    ["it never reports", [other], 0, Infinity, 10_000],
-    ["it never reports, and the clock is behind", [other], 30_000, Infinity, 40_000],
-    ["the clock is a minute behind", [other], MINUTE, Infinity, 0],
-    ["it is silent", [session(10, 1 / 60)], 0, Infinity, 0],
-    ["it has ended", [session(10, 1 / 3600, stopped)], 0, Infinity, 0],
+    ["nobody", [], [], Infinity, 0],
+    ["no intents", [server], [], Infinity, 0],
+    ["it has settled its calls", [server], [settled], Infinity, 0],
+    ["it soon does", [server], [unsettled], 3_000, 3_000],
+    ["one of two soon does", [server], [settled, unsettled], 3_000, 3_000],
+    ["it never does", [server], [unsettled], Infinity, 10_000],
+    ["it never does, and the clock is behind", [server], [unsettled], Infinity, 40_000, {
+      lag: 30_000,
+    }],
+    ["the clock is a minute behind", [server], [unsettled], Infinity, 0, { lag: MINUTE }],
+    ["the only intent is of another route", [server], [unsettled], Infinity, 0, {
+      routes: ["/v2"],
+    }],
+    ["its route is judged", [server], [unsettled], 3_000, 3_000, { routes: ["/audio/:token"] }],
+    ["it is silent", [session(10, 1 / 60)], [unsettled], Infinity, 0],
+    ["it has ended", [server, stopped], [intent("b", 1)], Infinity, 0],
+    ["nobody has it", [server], [intent("x", 1)], Infinity, 0],
   ];
-  for (const [what, sessions, lag, reportsAfter, waits] of rows) {
+  for (const [what, sessions, intents, settledAfter, waits, { lag = 0, routes } = {}] of rows) {
     passed = 0;
-    const asked = { now: NOW, clock: NOW - lag };
     const ledger = {
-      time: () => Promise.resolve(asked),
-      sessions: () =>
+      sessions: () => Promise.resolve(sessions),
+      intents: () =>
         Promise.resolve(
-          sessions.map((each) => passed < reportsAfter ? each : { ...each, reported: NOW + 1 }),
+          intents.map((each) => passed < settledAfter ? each : { ...each, settled: NOW + 1 }),
         ),
     };
     const awaited: string[] = [];
-    await waitForReports(ledger, asked, (awaits) => awaited.push(...awaits.map(({ id }) => id)));
-    assertEquals([passed, awaited], [waits, waits > 0 ? ["b"] : []], what);
+    const onWait = (awaits: readonly Session[]) => awaited.push(...awaits.map(({ id }) => id));
+    await waitForReports(ledger, { now: NOW, clock: NOW - lag }, { routes, onWait });
+    assertEquals([passed, awaited], [waits, waits > 0 ? ["a"] : []], what);
   }
 });

@@ -13,10 +13,16 @@ app.addHook("onRequest", (_, reply, done) => {
   }
   done();
 });
-app.addHook(
-  "onRequest",
-  (request, reply, done) => isOld(request) ? retired(request.raw, reply.raw, done) : done(),
-);
+app.addHook("onRequest", (request, reply, done) => {
+  if (isOld(request)) retired(request.raw, reply.raw, done);
+  else done();
+});
+let handled = 0;
+app.addHook("preHandler", (_request, _reply, done) => {
+  handled++;
+  done();
+});
+app.get("/handled", () => handled);
 
 export const ways: RouteHandler[] = [
   (_, reply) => reply.headers(FIELDS).send("old"),

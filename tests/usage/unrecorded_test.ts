@@ -1,7 +1,7 @@
-/** An application that starts without its record, and what its verdicts say. */
+/** An application whose record takes no call, and what its verdicts say. */
 
 import { definePolicy } from "@media-head/lifecycle";
-import { assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { postgresAt } from "../../lib/database/place.ts";
 import { PostgresDatabase } from "../../lib/database/postgres/database.ts";
@@ -20,9 +20,6 @@ const postgres = shared(POSTGRES, () => PostgresServer.start());
 const POLICY = definePolicy({ deprecatedAt: "2026-11-21", sunsetAt: "2027-06-30" });
 const ROUTES = { "/v1": POLICY, "/v2": POLICY };
 
-const SENTENCE = "rests on no process having ended unregistered, and none running " +
-  "unregistered: the application may start without its record (required: false).";
-
 const REFUSED = /cannot be reached \(.*(?:ECONNREFUSED|refused)/i;
 
 /** Opens a record, with what the application logs. */
@@ -30,18 +27,21 @@ async function open(database: string, options: Partial<UsageOptions> = {}) {
   const events: LogEvent[] = [];
   const log = (event: LogEvent) => void events.push(event);
   const usage = await openUsage(database, { routes: ROUTES, log, ...options });
-  const call = async (route: string) => {
-    const handler = usage.withLifecycle(() => new Response("old"), route);
-    await (await handler(new Request(`http://test${route}`))).text();
+  const call = async (route: string, init: RequestInit = {}, at?: number) => {
+    const clock = at === undefined ? {} : { clock: () => at };
+    const handler = usage.withLifecycle(() => new Response("old"), route, clock);
+    const response = await handler(new Request(`http://test${route}`, init));
+    return { response, status: response.status, text: await response.text() };
   };
-  return { usage, events, call };
+  const errors = () => events.filter(({ event }) => event === "error");
+  return { usage, events, errors, call };
 }
 
 /** The record began before the period of the gate. */
 const AGED = "UPDATE media_head_session SET began = 0; UPDATE media_head_ledger SET started = 0";
 
 needing(...POSTGRES)(
-  "an application that need not be recorded starts without its database, and registers later",
+  "an application that need not be registered refuses calls until it is",
   async () => {
     await using server = await PostgresServer.start();
     const database = server.urlOf(await server.createDatabase());
@@ -62,78 +62,150 @@ needing(...POSTGRES)(
     assertEquals(warnings.map(({ message }) => message), [
       'openUsage(): nothing reads "pool" in the URL',
     ]);
-    await call("/v1");
+    assertEquals((await call("/v1")).status, 503);
     await server.launch();
     await until("the registration", () => usage.fault === undefined);
     assertEquals(usage.session, session);
     assertEquals([events.at(-1)?.event, events.at(-1)?.["session"]], ["session", session]);
+    await until("the record", async () => (await call("/v2")).status === 200);
     await usage.close();
-    const [status, text] = await askGate(database);
+    const [status, text] = await askGate(database, "--route", "/v1");
     assertEquals(status, 1, text);
     assertMatch(text, /^Still called: 1 call to \/v1 by 1 client /m);
-    assertStringIncludes(text, `The verdict ${SENTENCE}`);
   },
 );
 
-needing("files")(
-  "an application that ends unregistered says so, and what was lost",
-  () =>
-    inFolder(async (folder) => {
-      const database = `sqlite:${folder}/none/calls.sqlite`;
-      const { usage, events, call } = await open(database, { required: false });
-      await call("/v1");
-      await usage.close();
-      const messages = events.flatMap(({ message }) => message === undefined ? [] : [message]);
-      assertEquals(messages, [
-        "the process ends unregistered: no verdict knows that it served",
-        "1 call could not be recorded",
-      ]);
-    }),
-);
+for (const unrecorded of ["refuse", "serve"] as const) {
+  needing("files")(
+    `an application that ends unregistered says so, and what was lost, with "${unrecorded}"`,
+    () =>
+      inFolder(async (folder) => {
+        const database = `sqlite:${folder}/none/calls.sqlite`;
+        const { usage, events, call } = await open(database, { required: false, unrecorded });
+        assertEquals((await call("/v1")).status, unrecorded === "serve" ? 200 : 503);
+        await usage.close();
+        const messages = events.flatMap(({ message }) => message === undefined ? [] : [message]);
+        assertEquals(messages, [
+          "the process ends unregistered: no verdict knows that it served",
+          "1 call could not be recorded",
+        ]);
+      }),
+  );
+}
 
-needing("files")(
-  "every verdict on routes that may be served unregistered says so",
-  () =>
+/** A record on one of the engines, and what keeps it from being written, until it is called again. */
+type Scene = (database: string, cut: () => Promise<() => Promise<unknown>>) => Promise<void>;
+
+/** Registers a test on both engines. */
+function onBoth(what: string, scene: Scene): void {
+  needing("files")(`on SQLite ${what}`, () =>
     inFolder(async (folder) => {
       const path = `${folder}/calls.sqlite`;
-      const database = `sqlite:${path}`;
-      const age = (sql = "") => {
-        using file = new DatabaseSync(path);
-        file.exec(AGED + sql);
-      };
-      const named = async (...words: string[]) =>
-        JSON.parse((await askGate(database, "--json", ...words))[1]).servedUnregistered;
-      const sure = await open(database);
-      await sure.usage.close();
-      assertEquals(await named(), []);
-      assertEquals((await askGate(database))[1].includes("register"), false);
+      await scene(`sqlite:${path}`, () => {
+        const file = new DatabaseSync(path);
+        file.exec("BEGIN IMMEDIATE");
+        return Promise.resolve(() => Promise.resolve(file.close()));
+      });
+    }));
+  needing(...POSTGRES)(`on PostgreSQL ${what}`, async () => {
+    await using relay = new Relay(postgres().port);
+    const database = postgres().urlOf(await postgres().createDatabase(), relay.port);
+    await scene(database, () => {
+      relay.lose();
+      return Promise.resolve(() => Promise.resolve(relay.restore()));
+    });
+  });
+}
 
-      const routes = { "/v1": POLICY };
-      await (await open(database, { routes, required: false })).usage.close();
-      const unknown = await askGate(database);
-      assertEquals(unknown[0], 3);
-      age();
-      const clear = await askGate(database);
-      assertEquals(clear[0], 0, clear[1]);
-      const late = await open(database, { routes, required: false });
-      await late.call("/v1");
-      await late.usage.close();
-      const called = await askGate(database);
-      assertEquals(called[0], 1, called[1]);
-      for (const [, text] of [unknown, clear, called]) {
-        assertStringIncludes(text, `The verdict ${SENTENCE}`);
-      }
-      assertEquals(await named(), ["/v1"]);
-      const both = await askGate(database, "--route", "/v1", "--route", "/v2");
-      assertStringIncludes(both[1], `The verdict on /v1 ${SENTENCE}`);
-      assertEquals((await askGate(database, "--route", "/v2"))[1].includes("register"), false);
-      assertEquals(await named("--route", "/v2"), []);
+/** Calls while the record is away, and whether they are answered as always, and at once. */
+const AWAY: [what: string, init: RequestInit, at: number | undefined, status: number][] = [
+  ["a refusal with 410", {}, POLICY.sunsetAt, 410],
+  ["an OPTIONS", { method: "OPTIONS" }, undefined, 200],
+  ["a probe", { headers: { "Lifecycle-Probe": "0123456789abcdef" } }, undefined, 200],
+  ["lifecycle check", { headers: { "User-Agent": "media-head-check" } }, undefined, 200],
+];
 
-      // Processes of a time before the period say nothing of it.
-      age("; UPDATE media_head_session SET reported = 1 WHERE may_start_unregistered = 1");
-      assertEquals(await named("--route", "/v1"), []);
-    }),
-);
+onBoth("no call is served that the record does not take, and all are counted later", async (
+  database,
+  cut,
+) => {
+  const { usage, call, errors } = await open(database);
+  const restore = await cut();
+  const [get, head] = await Promise.all([call("/v1"), call("/v1", { method: "HEAD" })]);
+  assertEquals([get.status, get.response.headers.get("retry-after")], [503, "5"]);
+  assertEquals([head.status, head.text], [503, ""]);
+  assertEquals([...head.response.headers], [...get.response.headers]);
+  for (const [what, init, at, status] of AWAY) {
+    assertEquals((await call("/v1", init, at)).status, status, what);
+  }
+  await restore();
+  await until("the record", async () => (await call("/v2")).status === 200);
+  assertEquals((await call("/v2")).status, 200);
+  await until("the flush", () => usage.fault === undefined);
+  await usage.close();
+  assertEquals(errors().filter(({ message }) => message !== undefined), [], "nothing is lost");
+  const [status, text] = await askGate(database, "--route", "/v1");
+  assertEquals(status, 1, text);
+  assertMatch(text, /^Still called: 3 calls to \/v1 by 1 client /m);
+});
+
+onBoth('with "serve", a call is served that the record does not take, once the log says so', async (
+  database,
+  cut,
+) => {
+  const { usage, call, errors } = await open(database, { unrecorded: "serve" });
+  const restore = await cut();
+  const unrecorded = () => errors().filter(({ route }) => route === "/v1");
+  const handler = usage.withLifecycle(() => new Response(`${unrecorded().length}`), "/v1");
+  for (let count = 0; count < 3; count++) {
+    const response = await handler(new Request("http://test/v1"));
+    assertEquals([response.status, await response.text()], [200, "1"], "logged before, and once");
+  }
+  assertMatch(
+    String(unrecorded()[0]?.["cause"]),
+    /^The record of calls does not take this call, which is served all the same/,
+  );
+  await restore();
+  await until("the record", async () => (await call("/v2")).status === 200);
+  await until("the flush", () => usage.fault === undefined);
+  await usage.close();
+  const [status, text] = await askGate(database, "--route", "/v1");
+  assertEquals(status, 1, text);
+  assertMatch(text, /^Still called: 3 calls to \/v1 by 1 client /m);
+});
+
+/** How a session ended long ago, and the verdicts without and with `--trust-stops`. */
+const ENDINGS: [unrecorded: "refuse" | "serve", ended: string, verdicts: [number, number]][] = [
+  ["refuse", "'stopped'", [0, 0]],
+  ["refuse", "NULL", [0, 0]],
+  ["serve", "'stopped'", [0, 0]],
+  ["serve", "NULL", [3, 0]],
+];
+
+for (const [unrecorded, ended, verdicts] of ENDINGS) {
+  needing("files")(
+    `a process that may serve unrecorded calls is a doubt if it was killed: ${unrecorded}, ${ended}`,
+    () =>
+      inFolder(async (folder) => {
+        const path = `${folder}/calls.sqlite`;
+        const database = `sqlite:${path}`;
+        const first = await open(database, { unrecorded });
+        await first.usage.close();
+        const { usage } = await open(database); // which counts now
+        {
+          using file = new DatabaseSync(path);
+          file.exec(`${AGED}; UPDATE media_head_session SET ended = ${ended}, pid = pid + 1,
+            reported = reported - 3600000 WHERE id = '${first.usage.session}'`);
+        }
+        const strict = await askGate(database);
+        const trusting = await askGate(database, "--trust-stops");
+        assertEquals([strict[0], trusting[0]], verdicts, strict[1]);
+        const isTold = /may have served unrecorded calls after /.test(strict[1]);
+        assertEquals(isTold, verdicts[0] === 3, strict[1]);
+        await usage.close();
+      }),
+  );
+}
 
 needing(...POSTGRES)("a rejection names its cause, and no password", async () => {
   const name = await postgres().createDatabase();
