@@ -131,16 +131,23 @@ export class ApplicationProcess implements AsyncDisposable {
     readonly port: number,
   ) {}
 
-  /** Starts it on a record, and waits until it listens. */
-  static async start(database: string): Promise<ApplicationProcess> {
-    const child = new Deno.Command(Deno.execPath(), {
-      args: [
-        ...["run", "--quiet", "--no-prompt", "--allow-all", `--config=${fromRoot("deno.json")}`],
-        ...[fromRoot("tests/support/recorded_main.ts"), database],
-      ],
+  /**
+   * Starts it on a record, and waits until it listens.
+   *
+   * @param limits For `ulimit`, as for a server.
+   */
+  static async start(database: string, limits?: string): Promise<ApplicationProcess> {
+    const config = `--config=${fromRoot("deno.json")}`;
+    const [program = "", ...args] = [
+      ...(limits === undefined ? [] : ["bash", "-c", `ulimit ${limits}; exec "$@"`, "bash"]),
+      ...[Deno.execPath(), "run", "--quiet", "--no-prompt", "--allow-all", config],
+      ...[fromRoot("tests/support/recorded_main.ts"), database],
+    ];
+    const child = new Deno.Command(program, {
+      args,
       stdin: "null",
       stdout: "piped",
-      stderr: "inherit",
+      stderr: "null",
     }).spawn();
     const text = child.stdout.pipeThrough(new TextDecoderStream());
     const first = async () => {
@@ -174,7 +181,7 @@ export class ApplicationProcess implements AsyncDisposable {
 /** Starts a server on a record. */
 export function startRecorded(
   folder: string,
-  { environment }: RecordPlace,
+  { environment }: Pick<RecordPlace, "environment">,
   settings: Readonly<Record<string, string>> = REDIRECTING,
   options: Parameters<typeof ServerProcess.start>[2] = {},
 ): Promise<ServerProcess> {
