@@ -257,7 +257,7 @@ export class PostgresDatabase implements Database {
   }
 
   async query({ text, values = [] }: Statement): Promise<readonly Row[]> {
-    const reading = this.#onConnection("read", async (run) => {
+    const reading = this.#onConnection("read", STATEMENT_TIMEOUT_MS, async (run) => {
       await run(BEGIN);
       const rows = await run(text, values);
       await run("COMMIT");
@@ -291,17 +291,26 @@ export class PostgresDatabase implements Database {
 
   async transact(
     statements: readonly Statement[],
-    { isConditional = false, isSynced = false }: TransactionOptions = {},
+    { isConditional = false, isSynced = false, timeout }: TransactionOptions = {},
   ): Promise<readonly (readonly Row[])[]> {
     const begin = isSynced ? BEGIN_SYNCED : BEGIN;
-    const transaction = this.#transaction(begin, async (run) => {
+    const action = async (run: Run) => {
       const results: Row[][] = [];
       for (const { text, values } of statements) {
         if (isConditional && results[0]?.length === 0) break;
         results.push(await run(text, values));
       }
       return results;
-    });
+    };
+    const transaction = timeout === undefined
+      ? this.#transaction(begin, action)
+      : this.#onConnection("written", timeout, async (run) => {
+        // Nobody tells PostgreSQL that a statement which waits for a lock is not waited for any more.
+        await run(`${begin}; SET LOCAL lock_timeout = ${timeout}`);
+        const results = await action(run);
+        await run("COMMIT");
+        return results;
+      });
     return await this.#reportWait(transaction);
   }
 
@@ -333,8 +342,8 @@ export class PostgresDatabase implements Database {
    * Returns a connection for work that can wait. Each attempt is short, because requests may be
    * waiting for the same attempt.
    */
-  async #connect(): Promise<PoolClient> {
-    const end = performance.now() + STATEMENT_TIMEOUT_MS;
+  async #connect(timeout = STATEMENT_TIMEOUT_MS): Promise<PoolClient> {
+    const end = performance.now() + timeout;
     while (true) {
       try {
         return await this.#pool.connect();
@@ -350,7 +359,7 @@ export class PostgresDatabase implements Database {
     let result: T | undefined;
     let id: string | null = null;
     try {
-      await this.#onConnection("written", async (run) => {
+      await this.#onConnection("written", STATEMENT_TIMEOUT_MS, async (run) => {
         await run(begin);
         result = await action(run);
         const [row] = await run("SELECT pg_current_xact_id_if_assigned()::text AS id");
@@ -363,15 +372,22 @@ export class PostgresDatabase implements Database {
     return result as T;
   }
 
-  /** Runs statements on one connection. After a fault, the connection is discarded. */
-  async #onConnection<T>(what: "read" | "written", action: (run: Run) => Promise<T>): Promise<T> {
-    const client = await this.#connect();
+  /**
+   * Runs statements on one connection, with a timeout for each in milliseconds. After a fault, the
+   * connection is discarded.
+   */
+  async #onConnection<T>(
+    what: "read" | "written",
+    timeout: number,
+    action: (run: Run) => Promise<T>,
+  ): Promise<T> {
+    const client = await this.#connect(timeout);
     const ignore = () => {}; // the statement in flight also rejects
     client.on("error", ignore);
     let fault: StorageError | undefined;
     try {
       return await action(async (text, values = []) => {
-        const query = { text, values: [...values], query_timeout: STATEMENT_TIMEOUT_MS };
+        const query = { text, values: [...values], query_timeout: timeout };
         return (await client.query(query)).rows;
       });
     } catch (cause) {

@@ -23,6 +23,12 @@ export interface TransactionOptions {
    * database say about others.
    */
   readonly isSynced?: boolean;
+  /**
+   * The timeout for each statement, in milliseconds, if it is shorter than the engine's: somebody
+   * waits for the transaction, and tries again. If the transaction rejects, it may have been committed
+   * all the same.
+   */
+  readonly timeout?: number;
 }
 
 /** The type of a column, for engines that require it. */

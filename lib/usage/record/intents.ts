@@ -6,7 +6,7 @@
 import { type Intent, type IntentReport, LEASE_MS, MINUTE_MS } from "./records.ts";
 
 /** How long a call waits for an intent, in milliseconds. */
-const PATIENCE_MS = 2_000;
+export const PATIENCE_MS = 2_000;
 
 /** The time between two attempts while the ledger takes none, in milliseconds. */
 const RETRY_INTERVAL_MS = 1_000;

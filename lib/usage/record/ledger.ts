@@ -13,6 +13,7 @@ import {
 } from "../../database/sql/database.ts";
 import { RefusedError } from "../../errors/refused_error.ts";
 import { DAY_MS, dayOf } from "./day.ts";
+import { PATIENCE_MS } from "./intents.ts";
 import {
   type FlushPart,
   type Intent,
@@ -257,7 +258,9 @@ export class Ledger {
              ${unlessLocked} RETURNING id`,
       values: [id, route, session.id, session.sequence],
     };
-    const [written] = await this.#database.transact([insertion], { isSynced: true });
+    // One that took longer would keep a connection from the requests to other paths.
+    const options = { isSynced: true, timeout: PATIENCE_MS };
+    const [written] = await this.#database.transact([insertion], options);
     return written?.length === 1;
   }
 
