@@ -333,13 +333,13 @@ function fail(call: Call, error: unknown): MarkedOutcome {
 /**
  * Responds, but not before the record knows that somebody may have called. If the removal breaks the
  * call, the ledger has to hold the intent to answer it (lib/usage/record/intents.ts). That is asked
- * for here if it is not held, and a call waits two seconds at most. Only a refusal with 410 needs no
- * intent, because it breaks the call as the removal does.
+ * for here if it is not held, and a call waits until two seconds after its arrival at most. Only a
+ * refusal with 410 needs no intent, because it breaks the call as the removal does.
  */
 async function respondIfIntended(call: Call, outcome: MarkedOutcome): Promise<MarkedResponse> {
   const intent = intentFor(call, outcome);
   const isIntended = intent === undefined || intent.isHeld() ||
-    isProbe(call.request.headers) || await intent.hold();
+    isProbe(call.request.headers) || await intent.hold(call.now);
   if (isIntended) return respond(call, outcome);
   if (outcome.body instanceof ReadableStream) await outcome.body.cancel();
   const fields = [RETRY_AFTER];
@@ -418,7 +418,10 @@ function intentFor(call: Call, outcome: MarkedOutcome) {
   if (outcome.isRefused && outcome.status === 410) return undefined;
   const { path } = retired;
   const { intents } = recorder;
-  return { isHeld: () => intents.isHeld(path), hold: () => intents.hold(path) };
+  return {
+    isHeld: () => intents.isHeld(path),
+    hold: (arrived: number) => intents.hold(path, arrived),
+  };
 }
 
 /**

@@ -3,10 +3,14 @@
  * route, so that the record knows that somebody may have called before anybody is answered.
  */
 
+import { fulfilledWithin } from "../../async/deadline.ts";
 import { type Intent, type IntentReport, LEASE_MS, MINUTE_MS } from "./records.ts";
 
-/** How long a call waits for an intent, in milliseconds. */
+/** How long after its arrival a call waits for an intent, in milliseconds. */
 export const PATIENCE_MS = 2_000;
+
+/** How long it waits at least, in milliseconds, because a lookup may have taken all that time. */
+const LEAST_PATIENCE_MS = 250;
 
 /** The time between two attempts while the ledger takes none, in milliseconds. */
 const RETRY_INTERVAL_MS = 1_000;
@@ -102,12 +106,13 @@ export class Intents {
   }
 
   /**
-   * Asks for an intent for a route, unless it is held. Waits for two seconds at most; while the
-   * ledger takes none, mostly not at all. Never rejects.
+   * Asks for an intent for a route, unless it is held. Waits until two seconds after the call's
+   * arrival at most; while the ledger takes none, mostly not at all. Never rejects.
    *
+   * @param arrived When the call arrived, in milliseconds since the epoch. Default: now.
    * @returns Whether a call to the route may be answered.
    */
-  async hold(route: string): Promise<boolean> {
+  async hold(route: string, arrived: number = this.#options.clock()): Promise<boolean> {
     if (this.isHeld(route)) return true;
     if (this.#isClosed) return false;
     if (this.#failedAt !== undefined) {
@@ -116,7 +121,9 @@ export class Intents {
     }
     const asking = this.#asking.get(route) ?? this.#ask(route);
     this.#asking.set(route, asking);
-    return await asking;
+    const left = PATIENCE_MS - (this.#options.clock() - arrived); // a clock can be set
+    const limit = Math.min(PATIENCE_MS, Math.max(LEAST_PATIENCE_MS, left));
+    return await fulfilledWithin(limit, asking) && await asking;
   }
 
   /** Notes that a call to a route has arrived. No report settles the route until it has left. */
