@@ -94,7 +94,7 @@ export function callerOf(fields: Headers, id: string | undefined): Product {
 
 /** Returns whether a request is no call, because a gate's probe or `lifecycle check` sent it. */
 export function isProbe(fields: Headers): boolean {
-  return callerOf(fields, undefined).name.startsWith(PROBE_PREFIX);
+  return fields.has(PROBE_FIELD) || fields.get("user-agent") === CHECK_CLIENT;
 }
 
 const OTHER_CLIENT: Product = { name: OTHER };
