@@ -205,9 +205,16 @@ export class Intents {
     const timeout = new Promise<"timeout">((resolve) =>
       timer = setTimeout(resolve, PATIENCE_MS, "timeout")
     );
+    // The connection may have broken since the last use, as after a restart of the database.
+    let mayRepeat = this.#failedAt === undefined;
     let outcome: Outcome | "timeout" = "void";
     try {
-      while (outcome === "void" && !this.#isClosed) outcome = await this.#tryOnce(route, timeout);
+      while (outcome === "void" && !this.#isClosed) {
+        outcome = await this.#tryOnce(route, timeout);
+        if (outcome !== "failed" || !mayRepeat) continue;
+        mayRepeat = false;
+        outcome = "void";
+      }
     } finally {
       clearTimeout(timer);
       this.#asking.delete(route);

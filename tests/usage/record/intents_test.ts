@@ -96,8 +96,8 @@ Deno.test("Intents do not hold one that the ledger has confirmed after its lease
   const held = intents.hold(ROUTE);
   clocks.time += LEASE_MS;
   answered.resolve(true);
-  assertEquals([await held, intents.isHeld(ROUTE)], [false, false]);
-  assert(!intents.isEmpty && !report().kept.includes(idOf(0)), "it is deleted");
+  assertEquals([await held, intents.isHeld(ROUTE)], [true, true], "by another one");
+  assertEquals(report().kept, [idOf(1)], "the first one is deleted");
 });
 
 Deno.test("Intents ask once for all calls that wait for a route", async () => {
@@ -184,16 +184,20 @@ Deno.test("Intents are tried once a second while the ledger takes none, and nobo
   const scene = openScene(() => DOWN);
   const { intents, pass, written } = scene;
   assertEquals(await Promise.all([intents.hold(ROUTE), intents.hold("/v1")]), [false, false]);
-  assertEquals([written.length, intents.areRefused], [2, true], "nobody knew");
+  assertEquals(
+    [written.length, intents.areRefused],
+    [4, true],
+    "nobody knew, and each asked twice",
+  );
   for (let second = 0; second < 5; second++) {
     for (const passed of [0, 400, 599]) {
       pass(passed);
       assertEquals([await intents.hold(ROUTE), await intents.hold("/v1")], [false, false]);
     }
-    assertEquals(written.length, 2 + second);
+    assertEquals(written.length, 4 + second);
     pass(1);
     await intents.hold(ROUTE);
-    assertEquals(written.length, 3 + second);
+    assertEquals(written.length, 5 + second);
   }
   pass(1_000);
   const answered = Promise.withResolvers<boolean>();
@@ -204,6 +208,14 @@ Deno.test("Intents are tried once a second while the ledger takes none, and nobo
   answered.resolve(true);
   assertEquals([await trying, await intents.hold("/v1")], [true, true], "it is back");
   assert(!intents.areRefused);
+});
+
+Deno.test("Intents are asked for again at once where the connection has broken since the last use", async () => {
+  const answers = [DOWN, true];
+  const { intents, written } = openScene(() => answers.shift() ?? DOWN);
+  assert(await intents.hold(ROUTE));
+  assert(!intents.areRefused);
+  assertEquals(new Set(written.map(({ id }) => id)).size, 2, "under another id");
 });
 
 Deno.test("Intents are known to be refused for a minute after the last attempt, since nobody may ask again", async () => {
