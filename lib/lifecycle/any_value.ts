@@ -22,11 +22,15 @@ export function textOf(value: unknown): string {
   );
 }
 
-/** Prints an error after a text that says what failed. */
-export function printFailure(text: string, error: unknown): void {
+/** Prints an error after a text that says what failed. Never throws. */
+export function printFailure(
+  text: string,
+  error: unknown,
+  level: "error" | "warn" = "error",
+): void {
   try {
-    console.error(text, error);
+    console[level](text, error);
   } catch { // it cannot be inspected
-    console.error(text, textOf(error));
+    readOr(undefined, () => console[level](text, textOf(error)));
   }
 }

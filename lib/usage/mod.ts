@@ -10,10 +10,10 @@ import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
 import { StorageError } from "../errors/storage_error.ts";
 import { CONTACT } from "../input/contact.ts";
 import { messageOf, withoutPassword } from "../input/printable.ts";
-import { printFailure } from "../lifecycle/any_value.ts";
 import { mismatch, requireNames } from "../lifecycle/mismatch.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import {
+  attempt,
   isPromise,
   type LifecycleOptions,
   type RequestHead,
@@ -25,11 +25,7 @@ import {
   type RecordedMiddleware,
   retire,
 } from "../lifecycle/serving/retire.ts";
-import {
-  type ApplyRetirement,
-  type CallRecord,
-  retirementOf,
-} from "../lifecycle/serving/retirement.ts";
+import { type ApplyRetirement, retirementOf } from "../lifecycle/serving/retirement.ts";
 import { handlerOf } from "../lifecycle/serving/with_lifecycle.ts";
 import { FaultLog, lineLog, type Log, type LogEvent } from "../log/log.ts";
 import { PhaseLog } from "../log/phases.ts";
@@ -207,18 +203,6 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     return true;
   }
 
-  /** Returns what has to know of the calls to a route before they are answered. */
-  function recordOf(route: string): CallRecord {
-    return {
-      arrive(fields) {
-        if (isProbe(fields)) return undefined;
-        intents.arrive(route);
-        return intents.isHeld(route) || mayAnswer(route);
-      },
-      leave: () => intents.leave(route),
-    };
-  }
-
   /**
    * Returns what applies a route's policy, and records its calls.
    *
@@ -234,28 +218,39 @@ export async function openUsage(database: string, options: UsageOptions): Promis
       const known = Object.keys(policies).map((name) => `"${name}"`).join(" or ");
       throw new TypeError(`route: expected ${known}, got "${route}"`);
     }
-    const idOf = (request: Incoming, rest: Rest): string | undefined => {
-      try {
-        return idFrom(identify?.(request, ...rest));
-      } catch (error) {
-        faults.report(error, { route });
-        return NO_ID;
-      }
-    };
-    const onCount: typeof given.onCount = (call, request, ...rest) => {
-      if (closing === undefined) {
-        const { phase, until, status, breaks } = call;
+    return retirementOf(policy, given, {
+      arrive(fields) {
+        if (isProbe(fields)) return undefined;
+        intents.arrive(route);
+        return intents.isHeld(route) || mayAnswer(route);
+      },
+      count({ phase, until, status, breaks }, request, rest) {
+        if (closing !== undefined) {
+          wasLate = true;
+          faults.report(LATE, { route });
+          return;
+        }
         const { method, headers } = request;
         const moment = { phase, until };
         const counter = meter.counterFor({ route, method, moment, status, breaks });
-        counter.count(headers, idOf(request, rest));
-      } else {
-        wasLate = true;
-        faults.report(LATE, { route });
-      }
-      given.onCount?.(call, request, ...rest);
-    };
-    return retirementOf(policy, { ...given, onCount }, recordOf(route));
+        const { id, report } = idOf(() => identify?.(request, ...rest));
+        counter.count(headers, id);
+        report?.(route); // after the count, which no failure may prevent
+      },
+      leave: () => intents.leave(route),
+    });
+  }
+
+  /** Returns the id of a client. If that fails, also returns what reports the failure. */
+  function idOf(identify: () => unknown): {
+    readonly id: string | undefined;
+    readonly report?: (route: string) => void;
+  } {
+    try {
+      return { id: idFrom(identify()) };
+    } catch (error) {
+      return { id: NO_ID, report: (route) => void faults.report(error, { route }) };
+    }
   }
 
   async function end(): Promise<void> {
@@ -310,15 +305,9 @@ const UNREGISTERED = "the process ends unregistered: no verdict knows that it se
 
 const LATE = "calls were answered after close(), and are not on record";
 
-/** Returns a log that never throws, because nobody could catch the error of every call. */
-function guarded(log: Log): Log {
-  return (event) => {
-    try {
-      log(event);
-    } catch (error) {
-      printFailure("The option log failed:", error);
-    }
-  };
+/** Returns a log that never fails, because nobody could catch the error of every call. */
+function guarded(log: (event: LogEvent) => unknown): Log {
+  return (event) => void attempt("log", () => log(event));
 }
 
 /** Returns an error with its cause in its message, which is all that many programs print. */

@@ -258,7 +258,7 @@ needing(...POSTGRES, "environment")(
     }
     const wrong = { routes: ROUTES, password: () => Promise.reject(new Error("no token")) };
     const error = await assertRejects(() => openUsage(database, wrong), Error);
-    assertMatch(error.message, /cannot be reached \(no token\)$/);
+    assertMatch(error.message, /\(the option password failed: Error: no token\)$/);
   },
 );
 

@@ -1,6 +1,6 @@
 /** The class of connections to PostgreSQL. */
 
-import { readOr, textOf } from "../../lifecycle/any_value.ts";
+import { textOf } from "../../lifecycle/any_value.ts";
 import type { OpenOptions } from "../open_options.ts";
 import type { Driver } from "./driver.ts";
 
@@ -31,14 +31,16 @@ export function clientOf({ Client }: Driver, options: PostgresOptions): Driver["
   };
 }
 
-/** Asks for a password. Rejects with an `Error` in any case, because the driver expects no other. */
+/**
+ * Asks for a password. Rejects with an error of its own in any case, because the driver expects one
+ * that can be read.
+ */
 async function passwordFrom(option: () => string | Promise<string>): Promise<string> {
   let password: unknown;
   try {
     password = await option();
   } catch (reason) {
-    if (readOr(false, () => reason instanceof Error)) throw reason;
-    throw new Error(`the option password failed: ${textOf(reason)}`);
+    throw new Error(`the option password failed: ${textOf(reason)}`, { cause: reason });
   }
   if (typeof password === "string" && password !== "") return password;
   const got = password === "" ? "an empty one" : typeof password;

@@ -90,11 +90,24 @@ export function requireOptions(options: Pick<LifecycleOptions, "clock" | "maxAge
       mismatch("maxAge", maxAge, "a whole number of seconds, at most 2147483648"),
     );
   }
-  const now = clock();
-  if (!Number.isFinite(now)) {
-    throw new TypeError(mismatch("clock", now, "a function that returns milliseconds"));
-  }
+  requireInstant(clock());
 }
+
+/**
+ * Returns what the option `clock` returned.
+ *
+ * @throws {TypeError} If it is no instant that a `Date` can have.
+ */
+export function requireInstant(now: unknown): number {
+  if (typeof now === "number" && Math.abs(now) <= MAX_INSTANT) return now;
+  throw new TypeError(mismatch("clock", now, "a function that returns milliseconds"));
+}
+
+/** The last instant that a `Date` can have, in milliseconds since the epoch. */
+const MAX_INSTANT = 8.64e15;
+
+/** The functions whose results nobody waits for. */
+const MAY_BE_ASYNC = ["onCount", "log"];
 
 /**
  * Calls a function of the options. Logs an exception, and a promise in place of a value: it would
@@ -108,7 +121,7 @@ export function attempt<Result>(name: string, call: () => Result): Result | unde
     const result = call();
     if (!isPromise(result)) return result;
     result.then(undefined, log);
-    if (name !== "onCount") log("expected a value, got a promise");
+    if (!MAY_BE_ASYNC.includes(name)) log("expected a value, got a promise");
   } catch (error) {
     log(error);
   }

@@ -2,6 +2,7 @@
 
 import { isHost } from "../../http/host.ts";
 import type { Field } from "../../http/outcome.ts";
+import { textOf } from "../any_value.ts";
 import { isCacheControl } from "../cache_control.ts";
 import type { Policy } from "../policy.ts";
 import type { Refusal } from "../refusal.ts";
@@ -179,6 +180,9 @@ function refuse(
   response.end(request.method === "HEAD" ? undefined : body);
 }
 
+/** The name of a field (RFC 9110 §5.6.2). */
+const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
+
 /** Returns the head of a Node request as a `Request` has it, whatever its method and Host. */
 function headOf(request: NodeRequest): RequestHead {
   const { method = "GET", url = "/", originalUrl = url, headers, socket } = request;
@@ -192,9 +196,9 @@ function headOf(request: NodeRequest): RequestHead {
     method,
     url: URL.canParse(target) ? new URL(target).href : target,
     get headers() {
-      const names = Object.keys(headers).filter((name) => !name.startsWith(":")); // pseudo-headers
-      // Middleware may have set values that no request can have, and that Headers refuses.
-      const valueOf = (name: string) => String(headers[name]).replaceAll(/[^\t -~\x80-\xff]/g, "_");
+      // Not pseudo-headers. Middleware may have set what no request can have, and Headers refuses.
+      const names = Object.keys(headers).filter((name) => TOKEN.test(name));
+      const valueOf = (name: string) => textOf(headers[name]).replaceAll(/[^\t -~\x80-\xff]/g, "_");
       return new Headers(names.map((name): Field => [name, valueOf(name)]));
     },
   };

@@ -11,15 +11,15 @@ import { limitFreshness } from "../freshness.ts";
 import { mismatch } from "../mismatch.ts";
 import { momentAt, type Policy } from "../policy.ts";
 import { type Refusal, refusal } from "../refusal.ts";
-import { attempt, requireOptions } from "./options.ts";
-import type { LifecycleOptions, RequestHead } from "./options.ts";
+import { attempt, requireInstant, requireOptions } from "./options.ts";
+import type { LifecycleCall, LifecycleOptions, RequestHead } from "./options.ts";
 import { successorOf } from "./successor.ts";
 
 /**
  * A record of the calls to a route. It has to know that somebody may have called before a call is
  * answered that the removal breaks.
  */
-export interface CallRecord {
+export interface CallRecord<Incoming extends RequestHead, Rest extends readonly unknown[]> {
   /**
    * Notes that a call has arrived, and asks whether it may be answered.
    *
@@ -28,6 +28,8 @@ export interface CallRecord {
    *   `undefined` if the record need not know of the call.
    */
   arrive(fields: Headers): true | Promise<boolean> | undefined;
+  /** Counts a call, before the option `onCount` is told of it. Never throws. */
+  count(call: LifecycleCall, request: Incoming, rest: Rest): void;
   /** Notes that such a call was counted. */
   leave(): void;
 }
@@ -72,13 +74,13 @@ export type ApplyRetirement<Incoming extends RequestHead, Rest extends readonly 
 /**
  * Returns a function that applies a policy to a request.
  *
- * @param record Has to know of calls before they are answered. `onCount` must count them then.
+ * @param record Has to know of calls before they are answered, and counts them then.
  * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
  */
 export function retirementOf<Incoming extends RequestHead, Rest extends readonly unknown[]>(
   policy: Policy,
   options: LifecycleOptions<Incoming, Rest>,
-  record?: CallRecord,
+  record?: CallRecord<Incoming, Rest>,
 ): ApplyRetirement<Incoming, Rest> {
   if (!Number.isFinite(policy?.deprecatedAt)) { // callers may not use TypeScript
     throw new TypeError(mismatch("policy", policy, "the result of definePolicy()"));
@@ -87,7 +89,11 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
   const { applies = ({ method }) => method !== "OPTIONS", maxAge = 300, route, onCount } = options;
   const { refusalFields = () => CORS_FIELDS, clock = () => Date.now() } = options;
   const nameSuccessor = successorOf(options);
-  const readClock = () => attempt("clock", clock) ?? Date.now();
+  const readClock = () => {
+    const now: unknown = attempt("clock", clock);
+    return attempt("clock", () => now === undefined ? undefined : requireInstant(now)) ??
+      Date.now();
+  };
 
   return (request, ...rest) => {
     const start = readClock();
@@ -99,7 +105,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
     // Read before the handler runs, because nothing can be read after an upgrade to a WebSocket.
     const { method, headers } = request;
     const isAuthorized = until !== Infinity && headers.has("authorization");
-    const caller = onCount && {
+    const caller = (onCount ?? record) && {
       route: attempt("route", () => route?.(request)),
       client: productOf(headers.get("user-agent")).name,
     };
@@ -128,6 +134,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
         const breaks = caller.client !== CHECK_CLIENT &&
           isBreaking({ method, status, isRefused: refused !== undefined });
         const call = { ...caller, ...moment, status, breaks };
+        record?.count(call, request, rest);
         attempt("onCount", () => onCount?.(call, request, ...rest));
         if (hasArrived) record?.leave();
       }),

@@ -1,5 +1,6 @@
 /** Validation of the successors that the option returns for untrusted requests. */
 
+import { printFailure } from "../any_value.ts";
 import { isPath, isPathAt, MAX_TARGET_LENGTH } from "../link_target.ts";
 import { describeValue, mismatch } from "../mismatch.ts";
 import { isPromise, type LifecycleOptions, type RequestHead } from "./options.ts";
@@ -27,7 +28,7 @@ export function successorOf<Incoming extends RequestHead>(
 
   let hasWarned = false;
   const ignore = (reason: unknown) => {
-    if (!hasWarned) console.warn("Ignored a successor:", reason);
+    if (!hasWarned) printFailure("Ignored a successor:", reason, "warn");
     hasWarned = true;
     return undefined;
   };

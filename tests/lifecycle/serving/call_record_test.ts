@@ -6,7 +6,6 @@ import { createServer, type IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import {
   definePolicy,
-  type LifecycleCall,
   type LifecycleOptions,
   type Policy,
   type RequestHead,
@@ -35,17 +34,20 @@ const [ANNOUNCED, DEPRECATED, BROWNOUT, REMOVED] = [
 ].map((text) => Date.parse(text)) as [number, number, number, number];
 const successor = () => "/v2";
 
+type AnyRecord = CallRecord<RequestHead, readonly unknown[]>;
+
 /** A record that answers as it is told, and what happens to its calls, in order. */
-function recordOf(arrive: CallRecord["arrive"]) {
+function recordOf(arrive: AnyRecord["arrive"]) {
   const events: unknown[] = [];
-  const record: CallRecord = {
+  const record: AnyRecord = {
     arrive(fields) {
       events.push("arrive");
       return arrive(fields);
     },
+    count: ({ status }) => void events.push(status),
     leave: () => void events.push("leave"),
   };
-  return { record, events, onCount: ({ status }: LifecycleCall) => void events.push(status) };
+  return { record, events };
 }
 
 /** Listens with Node's server. */
@@ -72,7 +74,7 @@ interface Got {
 
 /** Makes a call to a handler that answers 200, and is retired with a record. */
 type Make = (
-  settings: { policy: Policy; options: LifecycleOptions<RequestHead>; record: CallRecord },
+  settings: { policy: Policy; options: LifecycleOptions<RequestHead>; record: AnyRecord },
   method: string,
 ) => Promise<Got>;
 
@@ -126,8 +128,8 @@ for (const [name, make] of MAKERS) {
     for (const [what, at, status, asks, method = "GET", given = {}, policy = POLICY] of ASKING) {
       for (const mayAnswer of [true, false]) {
         for (const answer of [Promise.resolve(mayAnswer), undefined]) {
-          const { record, onCount, events } = recordOf(() => answer);
-          const options = { ...given, onCount, clock: () => at };
+          const { record, events } = recordOf(() => answer);
+          const options = { ...given, clock: () => at };
           const got = await make({ policy, options, record }, method);
           told.push([what, mayAnswer, got.status, events]);
           const sent = asks && answer !== undefined && !mayAnswer ? 503 : status;
@@ -199,8 +201,8 @@ function exchange() {
 }
 
 Deno.test("retire() does not wait while the record says that the call may be answered", () => {
-  const { record, onCount } = recordOf(() => true);
-  const middleware = middlewareOf(retirementOf(POLICY, { onCount }, record));
+  const { record } = recordOf(() => true);
+  const middleware = middlewareOf(retirementOf(POLICY, {}, record));
   const { request, response } = exchange();
   const result = { of: "next" };
   assert(middleware(request, response, () => result) === result);
@@ -216,8 +218,8 @@ Deno.test("retire() does not wait while the record says that the call may be ans
 
 Deno.test("retire() that waits resolves to what next() returns, and rejects with what it throws", async () => {
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  const { record, onCount } = recordOf(() => promise);
-  const middleware = middlewareOf(retirementOf(POLICY, { onCount }, record));
+  const { record } = recordOf(() => promise);
+  const middleware = middlewareOf(retirementOf(POLICY, {}, record));
   const called: number[] = [];
   const nexts = [
     () => "value",
@@ -271,8 +273,8 @@ Deno.test("retire() leaves alone what something else answered while the call wai
 needing("network")(
   "retire() notes that a call has left once it is counted, or has no client",
   async () => {
-    const { record, onCount, events } = recordOf(() => true);
-    const middleware = middlewareOf(retirementOf(POLICY, { onCount }, record));
+    const { record, events } = recordOf(() => true);
+    const middleware = middlewareOf(retirementOf(POLICY, {}, record));
     const responses: ServerResponse[] = [];
     await using server = await listening((request, response) =>
       middleware(request, response, () => void responses.push(response))
@@ -299,8 +301,8 @@ needing("network")(
 needing("network")("retire() answers nobody who has left while the call waited", async () => {
   for (const mayAnswer of [true, false]) {
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    const { record, onCount, events } = recordOf(() => promise);
-    const middleware = middlewareOf(retirementOf(POLICY, { onCount }, record));
+    const { record, events } = recordOf(() => promise);
+    const middleware = middlewareOf(retirementOf(POLICY, {}, record));
     const results: unknown[] = [];
     let last: ServerResponse | undefined;
     await using server = await listening((request, response) => {
@@ -325,8 +327,8 @@ needing("network")(
     for (
       const [at, expected] of [[DEPRECATED, []], [BROWNOUT, ["arrive", 503, "leave"]]] as const
     ) {
-      const { record, onCount, events } = recordOf(() => Promise.resolve(true));
-      const options = { onCount, clock: () => at };
+      const { record, events } = recordOf(() => Promise.resolve(true));
+      const options = { clock: () => at };
       const middleware = middlewareOf(retirementOf(POLICY, options, record));
       await using server = await listening(() => {});
       server.server.on("upgrade", (request, socket: Socket) => {
@@ -349,13 +351,13 @@ needing("network")(
 Deno.test("withLifecycle() answers nobody who has left while the call waited", async () => {
   for (const mayAnswer of [true, false]) {
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    const { record, onCount, events } = recordOf(() => promise);
+    const { record, events } = recordOf(() => promise);
     const handler = handlerOf(
       () => {
         events.push("called");
         return new Response("old");
       },
-      retirementOf(POLICY, { onCount }, record),
+      retirementOf(POLICY, {}, record),
     );
     const client = new AbortController();
     const answer = handler(new Request("http://test/v1", { signal: client.signal }));
@@ -382,8 +384,8 @@ Deno.test("withLifecycle() notes that a call has left however its handler ends",
   ];
   for (const [end, status] of ends) {
     for (const answer of [true as const, Promise.resolve(true)]) {
-      const { record, onCount, events } = recordOf(() => answer);
-      const handler = handlerOf(end, retirementOf(POLICY, { onCount }, record));
+      const { record, events } = recordOf(() => answer);
+      const handler = handlerOf(end, retirementOf(POLICY, {}, record));
       await handler(new Request("http://test/v1")).then((response) => response.text(), () => {});
       assertEquals(events, ["arrive", status, "leave"]);
     }
