@@ -10,6 +10,7 @@ import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
 import { StorageError } from "../errors/storage_error.ts";
 import { CONTACT } from "../input/contact.ts";
 import { messageOf, withoutPassword } from "../input/printable.ts";
+import { FAILED } from "../lifecycle/breaking.ts";
 import { mismatch, requireNames } from "../lifecycle/mismatch.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import {
@@ -79,8 +80,8 @@ export interface UsageOptions {
   readonly log?: ((event: LogEvent) => void) | undefined;
 }
 
-/** The option of a route that those of the library lack. */
-export interface ClientOption<Handled extends readonly unknown[]> {
+/** The options of a route that those of the library lack. */
+export interface RouteOptions<Handled extends readonly unknown[]> {
   /**
    * Returns the id of the client that called, as the application knows it after its own
    * authentication, e.g. `request.user?.id`. Called with what the handler got, when the response's
@@ -89,6 +90,12 @@ export interface ClientOption<Handled extends readonly unknown[]> {
    * `User-Agent`. Ids are recorded as they are: return no secret and no mail address.
    */
   readonly client?: ((...handled: Handled) => string | number | null | undefined) | undefined;
+  /**
+   * The statuses that clients of the route read as an answer, e.g. `[404]` where they ask whether
+   * something exists. They count as calls, for `breaks`, too. Of 400, 401, 403, 404, 405, 407 and
+   * 410, which otherwise do not count; all others count in any case. Default: none.
+   */
+  readonly answers?: readonly number[] | undefined;
 }
 
 /** The connection of a process to the record of calls. */
@@ -109,7 +116,7 @@ export interface Usage {
     route: string,
     options?:
       & LifecycleOptions<RequestHead, readonly [Incoming, Outgoing]>
-      & ClientOption<readonly [request: Incoming, response: Outgoing]>,
+      & RouteOptions<readonly [request: Incoming, response: Outgoing]>,
   ): RecordedMiddleware<Incoming, Outgoing>;
   /**
    * Does the same as the library's `withLifecycle()`, with the policy of a route, and counts the
@@ -122,7 +129,7 @@ export interface Usage {
     route: string,
     options?:
       & LifecycleOptions<Incoming, Rest>
-      & ClientOption<readonly [request: Incoming, ...rest: Rest]>,
+      & RouteOptions<readonly [request: Incoming, ...rest: Rest]>,
   ): (request: Incoming, ...rest: Rest) => Promise<Response>;
   /**
    * The id of the process's session, as the gate and the log name it. It changes if the session ends
@@ -206,12 +213,15 @@ export async function openUsage(database: string, options: UsageOptions): Promis
   /**
    * Returns what applies a route's policy, and records its calls.
    *
-   * @param identify Returns the client's id.
+   * @param own.identify Returns the client's id.
    */
   function recorded<Incoming extends RequestHead, Rest extends readonly unknown[]>(
     route: string,
     given: LifecycleOptions<Incoming, Rest>,
-    identify: ((request: Incoming, ...rest: Rest) => unknown) | undefined,
+    { identify, answers }: {
+      readonly identify: ((request: Incoming, ...rest: Rest) => unknown) | undefined;
+      readonly answers: readonly number[] | undefined;
+    },
   ): ApplyRetirement<Incoming, Rest> {
     const policy = Object.hasOwn(policies, route) ? policies[route] : undefined;
     if (policy === undefined) {
@@ -219,6 +229,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
       throw new TypeError(`route: expected ${known}, got "${route}"`);
     }
     return retirementOf(policy, given, {
+      answers: new Set(answers),
       arrive(fields) {
         if (isProbe(fields)) return undefined;
         intents.arrive(route);
@@ -265,14 +276,14 @@ export async function openUsage(database: string, options: UsageOptions): Promis
 
   return {
     retire(route, options = {}) {
-      const { client, ...given } = requireClient(options);
-      return middlewareOf(
-        recorded(route, given, client && ((_, ...handled) => client(...handled))),
-      );
+      const { client, answers, ...given } = requireRouteOptions(options);
+      const identify = client &&
+        ((_: RequestHead, ...handled: Parameters<typeof client>) => client(...handled));
+      return middlewareOf(recorded(route, given, { identify, answers }));
     },
     withLifecycle(handler, route, options = {}) {
-      const { client, ...given } = requireClient(options);
-      return handlerOf(handler, recorded(route, given, client));
+      const { client: identify, answers, ...given } = requireRouteOptions(options);
+      return handlerOf(handler, recorded(route, given, { identify, answers }));
     },
     get session() {
       return recorder.session;
@@ -315,11 +326,20 @@ function withCause(error: unknown): unknown {
   return error instanceof StorageError ? new Error(messageOf(error), { cause: error }) : error;
 }
 
-/** Checks the option `client`, because callers may not use TypeScript. */
-function requireClient<Options extends { readonly client?: unknown }>(options: Options): Options {
-  const { client } = options;
-  if (client === undefined || typeof client === "function") return options;
-  throw new TypeError(mismatch("client", client, "a function"));
+/** Checks the options of a route that the library lacks, because callers may not use TypeScript. */
+function requireRouteOptions<
+  Options extends { readonly client?: unknown; readonly answers?: unknown },
+>(options: Options): Options {
+  const { client, answers = [] } = options;
+  if (client !== undefined && typeof client !== "function") {
+    throw new TypeError(mismatch("client", client, "a function"));
+  }
+  const wrong = Array.isArray(answers)
+    ? answers.filter((status) => !FAILED.has(status))
+    : [answers];
+  if (wrong.length === 0) return options;
+  const expected = `a list of statuses that do not count by themselves (${[...FAILED].join(", ")})`;
+  throw new TypeError(mismatch("answers", wrong[0], expected));
 }
 
 /** Checks the options, likewise. */

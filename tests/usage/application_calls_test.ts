@@ -3,6 +3,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { DatabaseSync } from "node:sqlite";
+import type { LifecycleCall } from "../../lib/lifecycle/mod.ts";
 import { openUsage, type Usage } from "../../lib/usage/mod.ts";
 import {
   type ApplicationCall,
@@ -73,6 +74,52 @@ function onBoth(what: string, judge: Judge): void {
 }
 
 onBoth("the gate knows every call that the removal breaks, whoever is refused", judgeCalls);
+
+/** One status of each class that counts as an answer or not, and whether that call is on record. */
+const STATUSES: [status: number, isCall: boolean, isCallAsAnswer: boolean][] = [
+  [204, true, true],
+  [304, true, true],
+  [400, false, false],
+  [404, false, true],
+  [410, false, true],
+  [409, true, true],
+  [429, true, true],
+  [500, true, true],
+];
+
+onBoth(
+  "404 and 410 are calls where the application says that they are answers",
+  async (database) => {
+    const made = STATUSES.flatMap(([status, isCall, isCallAsAnswer]) => [
+      { status, answers: undefined, isExpected: isCall },
+      { status, answers: [404, 410], isExpected: isCallAsAnswer },
+    ]);
+    const routes = Object.fromEntries(made.map((_, index) => [`/${index}`, POLICY]));
+    const usage = await openUsage(database, { routes });
+    for (const make of [byFetch, byNode]) {
+      for (const [index, { status, answers }] of made.entries()) {
+        const call = { ...CALLS[0] as ApplicationCall, answer: status };
+        const told: boolean[] = [];
+        const onCount = ({ breaks }: LifecycleCall) => void told.push(breaks);
+        const given = { answers, onCount };
+        await (make === byFetch
+          ? callFetch(
+            call,
+            (handler, options) =>
+              usage.withLifecycle(handler, `/${index}`, { ...options, ...given }),
+          )
+          : callNode(call, (options) => usage.retire(`/${index}`, { ...options, ...given })));
+        assertEquals(told, [made[index]?.isExpected], `${status} ${answers}`);
+      }
+    }
+    await usage.close();
+    for (const [index, { status, answers, isExpected }] of made.entries()) {
+      const [, text] = await askGate(database, "--json", "--route", `/${index}`);
+      const { routes: [{ calls, otherRequests }] } = JSON.parse(text);
+      assertEquals([calls, otherRequests], isExpected ? [2, 0] : [0, 2], `${status} ${answers}`);
+    }
+  },
+);
 
 /** Names that a route may have. */
 const NAMES = ["__proto__", "constructor", "/播客/é", "a b", '"; DROP TABLE usage; --', "𝒳"];

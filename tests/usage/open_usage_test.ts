@@ -418,6 +418,20 @@ test("openUsage() rejects what it cannot count by, or record in", () =>
     await assertRejects(() => openUsage(`sqlite:${folder}/file/calls.sqlite`, { routes }), Error);
     const { usage } = await opened(folder);
     assertThrows(() => usage.retire("/v2"), TypeError, 'route: expected "/v1", got "/v2"');
+    for (
+      const [answers, shown] of [[[200], "200"], [[404, 429], "429"], [["404"], '"404"'], [
+        404,
+        "404",
+      ]]
+    ) {
+      const expected = "answers: expected a list of statuses that do not count by themselves " +
+        `(400, 401, 403, 404, 405, 407, 410), got ${shown}`;
+      assertThrows(
+        () => usage.retire("/v1", { answers: answers as number[] }),
+        TypeError,
+        expected,
+      );
+    }
     const client = "X-Client" as unknown as () => string;
     assertThrows(() => usage.retire("/v1", { client }), TypeError, "client: expected a function");
     await usage.close();

@@ -24,7 +24,8 @@ export interface LifecycleCall extends Moment {
   readonly client: string;
   /**
    * Whether the removal breaks the call: it was refused, or it is no OPTIONS and was not answered
-   * 400, 401, 403, 404, 405, 407 or 410. The removal breaks no call of `lifecycle check`.
+   * 400, 401, 403, 404, 405, 407 or 410, except those that the option `answers` of a record has. The
+   * removal breaks no call of `lifecycle check`.
    */
   readonly breaks: boolean;
 }

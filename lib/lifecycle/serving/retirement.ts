@@ -20,6 +20,8 @@ import { successorOf } from "./successor.ts";
  * answered that the removal breaks.
  */
 export interface CallRecord<Incoming extends RequestHead, Rest extends readonly unknown[]> {
+  /** The statuses that count as calls though the library takes them for failures. */
+  readonly answers?: ReadonlySet<number> | undefined;
   /**
    * Notes that a call has arrived, and asks whether it may be answered.
    *
@@ -132,7 +134,12 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
         if (isCounted) return;
         isCounted = true;
         const breaks = caller.client !== CHECK_CLIENT &&
-          isBreaking({ method, status, isRefused: refused !== undefined });
+          isBreaking({
+            method,
+            status,
+            isRefused: refused !== undefined,
+            answers: record?.answers,
+          });
         const call = { ...caller, ...moment, status, breaks };
         record?.count(call, request, rest);
         attempt("onCount", () => onCount?.(call, request, ...rest));
