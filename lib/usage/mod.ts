@@ -185,6 +185,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
   const process = thisProcess();
   const recorder = new Recorder({
     ...{ ledger, policies, process, retainDays, publicUrl, contact, clock: Date.now, log },
+    isMountedLater: true,
     mayStartUnregistered: !required,
     mayServeUnrecorded: unrecorded === "serve",
   });
@@ -226,9 +227,11 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     const policy = Object.hasOwn(policies, route) ? policies[route] : undefined;
     if (policy === undefined) {
       const known = Object.keys(policies).map((name) => `"${name}"`).join(" or ");
-      throw new TypeError(`route: expected ${known}, got "${route}"`);
+      throw new TypeError(
+        `route: expected ${known || "none, as `routes` has none"}, got "${route}"`,
+      );
     }
-    return retirementOf(policy, given, {
+    const apply = retirementOf(policy, given, {
       answers: new Set(answers),
       arrive(fields) {
         if (isProbe(fields)) return undefined;
@@ -250,6 +253,8 @@ export async function openUsage(database: string, options: UsageOptions): Promis
       },
       leave: () => intents.leave(route),
     });
+    recorder.mount(route); // once nothing can be wrong with the options
+    return apply;
   }
 
   /** Returns the id of a client. If that fails, also returns what reports the failure. */
@@ -347,10 +352,11 @@ function requireOptions(options: UsageOptions): void {
   requireNames(options, OPTION_NAMES);
   const { routes, password, required = true, publicUrl, contact, retainDays = 1 } = options;
   const { unrecorded = "refuse" } = options;
-  const policies = Object.values(routes ?? {});
-  if (policies.length === 0) throw new TypeError("routes: expected a policy for a route");
+  if (Object(routes) !== routes) {
+    throw new TypeError(mismatch("routes", routes, "an object with a policy for each route"));
+  }
   requireRouteNames(routes);
-  for (const policy of policies) retire(policy); // throws for any that is not from definePolicy()
+  for (const policy of Object.values(routes)) retire(policy); // throws for any that is not from definePolicy()
   if (!Number.isInteger(retainDays) || retainDays < 1) {
     throw new TypeError(mismatch("retainDays", retainDays, "whole days from 1"));
   }

@@ -16,6 +16,7 @@ export async function begin(
 ): Promise<Session> {
   const session = {
     ...{ id, policies: {}, process: PROCESS, sequence: 0, mayServeUnrecorded: false },
+    unmounted: undefined,
     publicUrl: "https://api.example.com",
     contact: "mailto:api@example.com",
   };

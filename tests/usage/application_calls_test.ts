@@ -39,6 +39,7 @@ async function judgeCalls(database: string, age: () => Promise<unknown>): Promis
   const routeOf = (index: number) => `/${index}`;
   const routes = Object.fromEntries(made.map((_, index) => [routeOf(index), POLICY]));
   const usage = await openUsage(database, { routes });
+  for (const route of Object.keys(routes)) usage.retire(route);
   {
     using _error = stub(console, "error"); // an option fails
     for (const [index, [make, call]] of made.entries()) await make(usage, routeOf(index), call);
@@ -128,6 +129,7 @@ onBoth("the gate knows routes by the names that they were given", async (databas
   const routes = Object.fromEntries(NAMES.map((name) => [name, POLICY]));
   const usage = await openUsage(database, { routes });
   const [call] = CALLS as [ApplicationCall];
+  for (const name of NAMES) usage.retire(name);
   await byFetch(usage, "__proto__", call);
   await usage.close();
   await age();

@@ -364,6 +364,72 @@ test("openUsage() goes on if the log throws", () =>
     assert(String(said).includes("the log is full"));
   }));
 
+test("a route that is not mounted, or is mounted late, is unknown, and one of a job is not", () =>
+  inFolder(async (folder) => {
+    const routes = { "/v1": POLICY, "/v1/:id": POLICY };
+    const start = performance.now();
+    let passed = 0;
+    using _now = stub(performance, "now", () => start + passed);
+    const { usage, events } = await opened(folder, { routes });
+    const database = `sqlite:${folder}/calls.sqlite`;
+    const age = (change: string) => {
+      using file = new DatabaseSync(`${folder}/calls.sqlite`);
+      file.exec(
+        `UPDATE media_head_session SET ${change}; UPDATE media_head_ledger SET started = 0`,
+      );
+    };
+    const gate = async () => {
+      const [status, text] = await askGate(database, "--json");
+      const { verdicts } = JSON.parse(text);
+      const states = verdicts.map((
+        { route, verdict }: Record<string, unknown>,
+      ) => [route, verdict]);
+      return [status, Object.fromEntries(states)];
+    };
+    const job = await opened(folder, { routes }); // it only imports the module
+    usage.retire("/v1");
+    await until("the mount", async () => {
+      using file = new DatabaseSync(`${folder}/calls.sqlite`);
+      const row = file.prepare(
+        "SELECT count(*) AS n FROM media_head_session WHERE policies <> '{}'",
+      );
+      return await Promise.resolve(row.get()?.["n"] === 1);
+    });
+    age("began = 0");
+    assertEquals(await gate(), [3, { "/v1": "clear", "/v1/:id": "unknown" }]);
+    const [, text] = await askGate(database);
+    assertStringIncludes(
+      text,
+      `session ${usage.session} (process ${Deno.pid} on ${Deno.hostname()}, started at `,
+    );
+    assertStringIncludes(text, "has /v1/:id among its routes, but has not mounted it");
+    assertEquals(usage.fault, undefined);
+    passed = 61_000;
+    const fault = "/v1/:id: not mounted, so calls are not counted";
+    assertEquals([usage.fault, job.usage.fault], [fault, undefined]);
+
+    const late = usage.withLifecycle(old, "/v1/:id"); // while it runs, for a minute
+    assertEquals((await late(new Request("http://test/v1/7"))).status, 200);
+    assertEquals(usage.fault, undefined);
+    await usage.close();
+    await job.usage.close();
+    const sessions = events.filter(({ event }) => event === "session");
+    assertEquals(sessions.length, 2, "the second one vouches for both");
+    assertEquals(await gate(), [1, { "/v1": "clear", "/v1/:id": "called" }]);
+  }));
+
+test("the last row of a table can be removed", () =>
+  inFolder(async (folder) => {
+    const { usage } = await opened(folder, { routes: {} });
+    assertEquals(usage.fault, undefined);
+    const expected = 'route: expected none, as `routes` has none, got "/v1"';
+    assertThrows(() => usage.retire("/v1"), TypeError, expected);
+    await usage.close();
+    const [status, text] = await askGate(`sqlite:${folder}/calls.sqlite`);
+    assertEquals(status, 3);
+    assertMatch(text, /^Unknown: no server deprecates a route/);
+  }));
+
 test("openUsage() rejects what it cannot count by, or record in", () =>
   inFolder(async (folder) => {
     const url = (name: string, scheme: string) =>
@@ -372,8 +438,8 @@ test("openUsage() rejects what it cannot count by, or record in", () =>
       [{ retainDays: 0 }, "retainDays: expected whole days from 1, got 0"],
       [{ retainDays: "30" }, 'retainDays: expected whole days from 1, got "30"'],
       [{ retain: 30 }, "options: expected only routes, password, required, unrecorded, "],
-      [{ routes: {} }, "routes: expected a policy for a route"],
-      [{ routes: undefined }, "routes: expected a policy for a route"],
+      [{ routes: undefined }, "routes: expected an object with a policy for each route, got undef"],
+      [{ routes: "/v1" }, 'routes: expected an object with a policy for each route, got "/v1"'],
       [{ routes: { "/v1": { deprecatedAt: "2026-11-21" } } }, "policy: expected the result of"],
       [{ clientField: "X-Client" }, 'retainDays, log, got "clientField"'],
       [{ password: "secret" }, "password: expected a function that returns the password"],

@@ -27,6 +27,7 @@ async function open(database: string, options: Partial<UsageOptions> = {}) {
   const events: LogEvent[] = [];
   const log = (event: LogEvent) => void events.push(event);
   const usage = await openUsage(database, { routes: ROUTES, log, ...options });
+  for (const route of Object.keys(ROUTES)) usage.retire(route);
   const call = async (route: string, init: RequestInit = {}, at?: number) => {
     const clock = at === undefined ? {} : { clock: () => at };
     const handler = usage.withLifecycle(() => new Response("old"), route, clock);

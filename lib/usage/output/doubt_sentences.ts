@@ -72,12 +72,20 @@ function doubtText(doubt: Doubt, { usageDays, days, program }: UsageReport): str
         ? `the record starts at ${until}: ${retainSetting}=${usageDays} deletes earlier days, so raise it`
         : `the record starts at ${until}`;
     case "no server":
-      return `no server counts ${routesText(doubt.routes)} now, and none has since ` +
-        `${formatInstant(doubt.start)}; is this the database that they use?`;
+      return doubt.start === undefined
+        ? `no server has mounted ${routesText(doubt.routes)} yet`
+        : `no server counts ${routesText(doubt.routes)} now, and none has since ` +
+          `${formatInstant(doubt.start)}; is this the database that they use?`;
     case "in flight":
       return `${processText(doubt)} has calls to ${doubt.route} in flight, or has yet to report ` +
         "them: ask again";
     case "not counted":
+      if (doubt.isUnmounted && doubt.isOpen) {
+        return `${
+          processText(doubt)
+        } has ${doubt.route} among its routes, but has not mounted it, ` +
+          "so it does not count the calls";
+      }
       return doubt.isOpen
         ? `${processText(doubt)} does not count ${doubt.route}: deprecate it on every server, or ` +
           "delete it on every server"

@@ -30,11 +30,14 @@ import {
 
 const KEY_COLUMNS = USAGE_KEY.join(", ");
 const SESSION_COLUMNS =
-  "id, policies, may_serve_unrecorded, public_url, contact, machine, pid, process_started, began, " +
+  "id, policies, unmounted, may_serve_unrecorded, public_url, contact, machine, pid, process_started, began, " +
   "reported, timeline, sequence, ended";
 
 /** The facts with which a session begins. */
 export type NewSession = Omit<Session, "began" | "reported" | "timeline" | "ended">;
+
+/** The routes of a process, by whether they are mounted. */
+export type Mounts = Pick<Session, "policies" | "unmounted">;
 
 /** The effects of a new session on the process's previous one, and on the record. */
 export interface BeginOptions {
@@ -104,7 +107,7 @@ export class Ledger {
     { lapsed, lost }: BeginOptions = {},
   ): Promise<BegunSession | undefined> {
     const { id, policies, process, sequence } = session;
-    const { mayServeUnrecorded = false, publicUrl, contact } = session;
+    const { mayServeUnrecorded = false, publicUrl, contact, unmounted } = session;
     const lapse = "UPDATE media_head_session SET ended = 'lapsed' WHERE id = $1 AND ended IS NULL";
     const ending: Statement[] = [];
     if (lapsed !== undefined) {
@@ -125,12 +128,13 @@ export class Ledger {
     const beginning: Statement = {
       text: `INSERT INTO media_head_session
                (id, policies, machine, pid, process_started, began, reported, timeline, sequence,
-               may_serve_unrecorded, public_url, contact)
+               may_serve_unrecorded, public_url, contact, unmounted)
              SELECT $1, $2, $3, CAST($4 AS bigint), CAST($5 AS bigint), now, now,
-               ${this.#database.timeline}, $6, CAST($7 AS bigint), $8, $9
+               ${this.#database.timeline}, $6, CAST($7 AS bigint), $8, $9, $10
              FROM (SELECT ${this.#now} AS now) AS time WHERE true
              ON CONFLICT (id) DO UPDATE SET began = excluded.began, reported = excluded.reported,
-             timeline = excluded.timeline RETURNING began, timeline`,
+             timeline = excluded.timeline, policies = excluded.policies,
+             unmounted = excluded.unmounted RETURNING began, timeline`,
       values: [
         id,
         JSON.stringify(policies),
@@ -141,6 +145,7 @@ export class Ledger {
         Number(mayServeUnrecorded),
         publicUrl ?? null,
         contact ?? null,
+        unmounted === undefined ? null : JSON.stringify(unmounted),
       ],
     };
     const taking: Statement = {
@@ -161,6 +166,25 @@ export class Ledger {
       timeline: begun["timeline"] as string,
       intents: (results.at(ending.length + 3) ?? []).map(({ id }) => id as string),
     };
+  }
+
+  /**
+   * Records which routes a session has mounted, from its beginning on.
+   *
+   * @returns Whether the session was there, and had not ended.
+   */
+  async mount({ id }: Pick<Session, "id">, { policies, unmounted }: Mounts): Promise<boolean> {
+    const update: Statement = {
+      text: `UPDATE media_head_session SET policies = $2, unmounted = $3
+             WHERE id = $1 AND ended IS NULL RETURNING id`,
+      values: [
+        id,
+        JSON.stringify(policies),
+        unmounted === undefined ? null : JSON.stringify(unmounted),
+      ],
+    };
+    const [updated] = await this.#database.transact([update], { isSynced: true });
+    return updated?.length === 1;
   }
 
   /**
@@ -424,6 +448,7 @@ function sessionOf(row: Row): Session {
   return {
     id: row["id"] as string,
     policies: JSON.parse(row["policies"] as string),
+    unmounted: row["unmounted"] === null ? undefined : JSON.parse(row["unmounted"] as string),
     mayServeUnrecorded: row["may_serve_unrecorded"] === 1,
     publicUrl: row["public_url"] as string | null ?? undefined,
     contact: row["contact"] as string | null ?? undefined,

@@ -12,12 +12,13 @@ import { clockFault } from "./clock_fault.ts";
 import { DAY_MS, dayOf } from "./day.ts";
 import { FlushSchedule } from "./flush_schedule.ts";
 import { Intents, type PendingReport } from "./intents.ts";
-import type { BeginOptions, BegunSession, Ledger, NewSession } from "./ledger.ts";
+import type { BeginOptions, BegunSession, Ledger, Mounts, NewSession } from "./ledger.ts";
 import { LivedTime } from "./lived_time.ts";
 import { UsageMeter } from "./meter.ts";
 import {
   type FlushPart,
   type LedgerTime,
+  MINUTE_MS,
   type ProcessIdentity,
   requireRouteNames,
   type Session,
@@ -41,8 +42,13 @@ const KNOWN_DAYS = 7;
 export interface RecorderOptions {
   /** The ledger, or what opens it, and is called again if it rejects. */
   readonly ledger: Ledger | (() => Promise<Ledger>);
-  /** The policies of the routes that are counted. */
+  /** The policies of the routes. */
   readonly policies: RoutePolicies;
+  /**
+   * Whether routes are counted only once they are mounted: see {@linkcode Recorder.mount}. If not, all
+   * of them are from the start.
+   */
+  readonly isMountedLater?: boolean | undefined;
   readonly process: ProcessIdentity;
   /**
    * Whether the process may start before it is registered. Then a ledger that fails at the start
@@ -82,6 +88,8 @@ interface Registered {
   readonly session: Session;
   /** The ledger's time since the session began. */
   readonly lived: LivedTime;
+  /** When the session began, by the process's lifetime. */
+  readonly began: number;
 }
 
 /** The result of sending a part. The process may have another session then. */
@@ -111,6 +119,11 @@ export class Recorder {
   #sent: SentPart | undefined;
   readonly #backlog = new Backlog();
   readonly #retention: Retention;
+  readonly #mounted = new Set<string>();
+  /** When the first route was mounted, by the process's lifetime. */
+  #mountedAt: number | undefined;
+  /** What the log says of routes that are not mounted. */
+  #unmountedText: string | undefined;
   #fault: string | undefined;
   /** Whether every flush that begins from now on may be the last. */
   #isStopping = false;
@@ -121,12 +134,15 @@ export class Recorder {
     this.meter = new UsageMeter(policies, clientField);
     this.#options = options;
     this.#lifetime = lifetime;
-    this.#first = this.#next = newSession(options, 0);
+    if (options.isMountedLater !== true) this.#addMounted(Object.keys(policies));
+    this.#first = this.#next = newSession(options, this.#mounts, 0);
     this.#faults = new FaultLog(log);
     this.#retention = new Retention(options.retainDays);
     this.intents = new Intents({
       write: async (intent) => {
+        if (!this.#hasRecordedMounts) await this.flush();
         if (this.#registered === undefined) throw new Error("The process is not registered");
+        if (!this.#hasRecordedMounts) throw new Error("The mount is not recorded");
         const { ledger, session } = this.#registered;
         try {
           return await ledger.intend(intent, session);
@@ -153,7 +169,48 @@ export class Recorder {
 
   /** The fault of the record of calls, for a health check; `undefined` if there is none. */
   get fault(): string | undefined {
-    return this.#fault ?? (this.intents.areRefused ? REFUSED : undefined);
+    return this.#fault ?? (this.intents.areRefused ? REFUSED : undefined) ?? this.#unmountedFault;
+  }
+
+  /**
+   * Notes that a route is mounted. The session vouches for its calls from then on, and no call to it
+   * is answered before that is recorded. Session and record begin before: within their first minute,
+   * routes count as mounted from the beginning.
+   */
+  mount(route: string): void {
+    if (this.#mounted.has(route)) return;
+    this.#addMounted([route]);
+    if (this.#registered !== undefined) void this.flush();
+  }
+
+  #addMounted(routes: readonly string[]): void {
+    if (routes.length > 0) this.#mountedAt ??= this.#lifetime();
+    for (const route of routes) this.#mounted.add(route);
+  }
+
+  get #mounts(): Mounts {
+    const entries = Object.entries(this.#options.policies);
+    const [mounted, others] = [true, false].map((isMounted) =>
+      entries.filter(([route]) => this.#mounted.has(route) === isMounted)
+    ) as [typeof entries, typeof entries];
+    return {
+      policies: Object.fromEntries(mounted),
+      unmounted: others.length > 0 ? Object.fromEntries(others) : undefined,
+    };
+  }
+
+  /** Whether the session has every route that is mounted. */
+  get #hasRecordedMounts(): boolean {
+    const policies = this.#registered?.session.policies ?? {};
+    return [...this.#mounted].every((route) => Object.hasOwn(policies, route));
+  }
+
+  /** Says which routes were not mounted within a minute, though others were. */
+  get #unmountedFault(): string | undefined {
+    const left = Object.keys(this.#mounts.unmounted ?? {});
+    const isEarly = this.#lifetime() - (this.#mountedAt ?? Infinity) < MINUTE_MS;
+    if (left.length === 0 || this.#mountedAt === undefined || isEarly) return undefined;
+    return `${left.join(", ")}: not mounted, so calls are not counted`;
   }
 
   /**
@@ -226,6 +283,11 @@ export class Recorder {
       this.#reportFault(cause);
     }
     this.#options.metrics?.setRecording(isRecording);
+    const message = this.#unmountedFault;
+    if (message !== undefined && message !== this.#unmountedText) {
+      this.#options.log({ event: "warning", session: this.session, message });
+    }
+    this.#unmountedText = message;
   }
 
   /** Registers the process while it serves. */
@@ -262,6 +324,7 @@ export class Recorder {
     if (begun > MAX_SESSIONS) throw new StorageError("usage", "the ledger changes with each use");
     if (this.#sent !== undefined) ({ registered } = await this.#send(this.#sent, registered));
     if (registered.session.ended !== undefined) return undefined; // it has stopped
+    registered = await this.#recordMounts(registered);
 
     // The report settles the calls that came before its time, so that time is read before the counts
     // are taken. No call may be dated before it was answered, so calls are dated with a time that is
@@ -277,15 +340,16 @@ export class Recorder {
     let time = this.#backlog.isEmpty ? before : await readTime();
 
     // Counts are recorded before a session lapses, but do not extend it. Another session has what is
-    // left, and a report of its own.
+    // left, and a report of its own. So it has a route that is mounted late.
     for (let isReport = false; !isReport;) {
       const counts = this.#backlog.takePart();
       const { lived: { hasLapsed }, session } = registered;
-      if (hasLapsed && counts.length === 0) {
+      const isOver = hasLapsed || !this.#hasRecordedMounts;
+      if (isOver && counts.length === 0) {
         registered = await this.#begin(ledger, { lapsed: session });
         return await this.#write(registered, isLast, begun + 1);
       }
-      isReport = this.#backlog.isEmpty && !hasLapsed;
+      isReport = this.#backlog.isEmpty && !isOver;
       const report = isReport ? { intents, isStopped: isLast } : undefined;
       const sent = await this.#send({ counts, at: time?.now ?? 0, report, pending }, registered);
       registered = sent.registered;
@@ -297,6 +361,15 @@ export class Recorder {
     const fault = this.#compareClocks(time); // at once, because deleting can take long
     if (!isLast) await this.#retention.apply(ledger, time.now);
     return fault;
+  }
+
+  /** Records which routes are mounted, if the session is so young that it may have them. */
+  async #recordMounts(registered: Registered): Promise<Registered> {
+    const { ledger, session, began } = registered;
+    if (this.#hasRecordedMounts || this.#lifetime() - began >= MINUTE_MS) return registered;
+    const mounts = this.#mounts;
+    if (!await ledger.mount(session, mounts)) return registered;
+    return this.#registered = { ...registered, session: { ...session, ...mounts } };
   }
 
   /**
@@ -356,7 +429,10 @@ export class Recorder {
   ): Promise<Registered> {
     const left = this.#registered;
     // A session that continues an earlier one has the counts of what the process answered before.
-    const next = this.#next ??= newSession(this.#options, 1);
+    const next = this.#next = {
+      ...this.#next ?? newSession(this.#options, this.#mounts, 1),
+      ...this.#mounts,
+    };
     const begun = await ledger.begin(next, options);
     if (begun === undefined && left !== undefined) {
       return await this.#beginAgain(left, await ledger.session(left.session.id));
@@ -367,6 +443,7 @@ export class Recorder {
       ledger,
       session: { ...next, began, timeline, reported: began },
       lived: new LivedTime(began, this.#lifetime),
+      began: this.#lifetime(),
     };
     if (left === undefined) return this.#registered;
     this.intents.keepOnly(options.lost === undefined ? intents : []);
@@ -386,10 +463,10 @@ export class Recorder {
   }
 }
 
-function newSession(options: RecorderOptions, sequence: number): NewSession {
-  const { policies, process, mayServeUnrecorded, publicUrl, contact } = options;
+function newSession(options: RecorderOptions, mounts: Mounts, sequence: number): NewSession {
+  const { process, mayServeUnrecorded, publicUrl, contact } = options;
   const id = crypto.randomUUID();
-  return { id, policies, process, mayServeUnrecorded, publicUrl, contact, sequence };
+  return { id, ...mounts, process, mayServeUnrecorded, publicUrl, contact, sequence };
 }
 
 const REFUSED = "calls to old paths are refused: the ledger does not take them (see the log)";

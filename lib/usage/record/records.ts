@@ -89,8 +89,10 @@ export interface ProcessIdentity {
 export interface Session {
   readonly id: string;
   readonly process: ProcessIdentity;
-  /** The policies that the process announces. It counts calls to these routes only. */
+  /** The policies of the routes that are mounted. The process announces and counts these only. */
   readonly policies: RoutePolicies;
+  /** The policies of the routes that the process has, but did not mount. */
+  readonly unmounted?: RoutePolicies | undefined;
   /** Whether the process answers calls that the ledger does not take, and so may leave some out. */
   readonly mayServeUnrecorded?: boolean | undefined;
   /** The URL at which clients reach the application, if it is known. */

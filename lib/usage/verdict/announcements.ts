@@ -2,14 +2,19 @@
 
 import type { Policy, RoutePolicies } from "../../lifecycle/policy.ts";
 import type { Session } from "../record/records.ts";
-import { isOpen, isRunning } from "./session_state.ts";
+import { hasMounted, isOpen, isRunning } from "./session_state.ts";
 
-/** Returns the policy of each route from the session that began last, preferring running servers. */
+/**
+ * Returns the policy of each route from the session that began last, preferring running servers, and
+ * those that have mounted it.
+ */
 export function announcedPolicies(sessions: readonly Session[]): RoutePolicies {
   // Object.assign() would take the name "__proto__" for a prototype.
-  return Object.fromEntries(
-    runningLast(sessions).flatMap(({ policies }) => Object.entries(policies)),
-  );
+  const ordered = runningLast(sessions);
+  return Object.fromEntries([
+    ...ordered.flatMap(({ unmounted = {} }) => Object.entries(unmounted)),
+    ...ordered.flatMap(({ policies }) => Object.entries(policies)),
+  ]);
 }
 
 /** Returns the session that began last, preferring running servers, if there is one. */
@@ -24,11 +29,16 @@ function runningLast(sessions: readonly Session[]): Session[] {
   return [...others, ...sessions.filter((session) => isRunning(session, latest))];
 }
 
-/** Returns the routes of open sessions; if none is open, those of the session that ended last. */
+/**
+ * Returns the routes of open sessions, also those that are not mounted; if none is open, those of the
+ * session that ended last. Sessions that have mounted no route matter only where no other has.
+ */
 export function judgedRoutes(sessions: readonly Session[]): string[] {
   const open = sessions.filter((session) => isOpen(session));
+  const serving = open.filter(hasMounted);
   const last = sessions.toSorted((a, b) => a.reported - b.reported).slice(-1);
-  return Object.keys(announcedPolicies(open.length > 0 ? open : last));
+  const [judged = []] = [serving, open, last].filter(({ length }) => length > 0);
+  return Object.keys(announcedPolicies(judged));
 }
 
 /** The dates of a policy. */

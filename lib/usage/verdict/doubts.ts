@@ -10,7 +10,7 @@ import {
   type ProcessIdentity,
   type Session,
 } from "../record/records.ts";
-import { isOpen, isRunning } from "./session_state.ts";
+import { hasMounted, isOpen, isRunning } from "./session_state.ts";
 import { isSettled } from "./waiting.ts";
 
 /** Why calls before an instant may not be on record. */
@@ -24,12 +24,20 @@ export type Doubt =
   & (
     /** The record starts at the instant, or has not started. */
     | { readonly reason: "started" }
-    /** No session has counted these routes since `start`, and none does now. */
-    | { readonly reason: "no server"; readonly routes: readonly string[]; readonly start: number }
+    /** No session has counted these routes since `start`, or ever, and none does now. */
+    | {
+      readonly reason: "no server";
+      readonly routes: readonly string[];
+      readonly start: number | undefined;
+    }
     /** A running session may have calls to the route that are not on record yet. */
     | Partial<NamedSession> & { readonly reason: "in flight"; readonly route: string }
-    /** A session did not count the route. */
-    | NamedSession & { readonly reason: "not counted"; readonly route: string }
+    /** A session did not count the route, which it has, but did not mount, or does not have. */
+    | NamedSession & {
+      readonly reason: "not counted";
+      readonly route: string;
+      readonly isUnmounted: boolean;
+    }
     /** The database's clock is a minute or more behind the ledger's time, `then`. */
     | { readonly reason: "ahead"; readonly then: number }
     | TrustableDoubt
@@ -145,7 +153,7 @@ export function stopsIn(evidence: Evidence): Interval[] {
   const { sessions, started, judgedAt } = evidence;
   const stops: Interval[] = [];
   let covered = Math.min(started ?? judgedAt, judgedAt);
-  for (const { began, reported } of sessions) {
+  for (const { began, reported } of sessions.filter(hasMounted)) {
     const start = Math.min(began, judgedAt);
     if (start - covered >= MINUTE_MS) stops.push({ start: covered, end: start });
     covered = Math.max(covered, reported);
@@ -163,7 +171,9 @@ function unserved({ sessions, judgedAt }: Evidence, routes: readonly string[]): 
     .filter((route) => !recent.some((session) => isOpen(session) && leavesOut(session, route)));
   if (without.length === 0) return [];
   const counting = sessions.filter((session) => without.some((route) => counts(route)(session)));
-  const start = Math.max(...counting.map(({ reported }) => reported));
+  const start = counting.length === 0
+    ? undefined
+    : Math.max(...counting.map(({ reported }) => reported));
   return [{ reason: "no server", routes: without, start, until: judgedAt, isOpen: true }];
 }
 
@@ -233,7 +243,8 @@ function uncounted({ sessions, judgedAt }: Evidence, routes: readonly string[]):
     const until = isStill ? judgedAt : Math.min(reported, judgedAt);
     for (const route of routes.filter((route) => leavesOut(session, route))) {
       if ((doubts.get(route)?.until ?? 0) > until) continue;
-      const doubt = { session: id, process, route, until, isOpen: isStill };
+      const isUnmounted = Object.hasOwn(session.unmounted ?? {}, route);
+      const doubt = { session: id, process, route, until, isOpen: isStill, isUnmounted };
       doubts.set(route, { reason: "not counted", ...doubt });
     }
   }
@@ -241,9 +252,13 @@ function uncounted({ sessions, judgedAt }: Evidence, routes: readonly string[]):
 }
 
 /** Returns whether a session has counted, but not a route. */
-function leavesOut({ policies, sequence }: Session, route: string): boolean {
+function leavesOut(session: Session, route: string): boolean {
+  const { policies, unmounted = {}, sequence, began, reported } = session;
   // The ledger's time may stand still for a whole session, but its sequence number advances.
-  return sequence > 0 && !Object.hasOwn(policies, route);
+  if (sequence === 0 || Object.hasOwn(policies, route)) return false;
+  if (!Object.hasOwn(unmounted, route)) return true;
+  // A process has a minute to mount its routes. One that mounts none serves none.
+  return hasMounted(session) && reported - began >= MINUTE_MS;
 }
 
 /**

@@ -1,10 +1,15 @@
-/** The state of a session, by its last report: open, running, or ended. */
+/** The state of a session: whether it has mounted routes; and by its last report, open, running, or ended. */
 
 import { MINUTE_MS, type Session } from "../record/records.ts";
 
 /** Returns whether a session has not ended. */
 export function isOpen({ ended }: Pick<Session, "ended">): boolean {
   return ended === undefined;
+}
+
+/** Returns whether a session has mounted any route. If not, it vouches for no time. */
+export function hasMounted({ policies }: Pick<Session, "policies">): boolean {
+  return Object.keys(policies).length > 0;
 }
 
 /**

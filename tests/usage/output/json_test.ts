@@ -130,6 +130,7 @@ Deno.test("usageJson() has the facts of each doubt, with instants in ISO 8601", 
         route: video,
         until: "2027-06-13T10:00:00.000Z",
         isOpen: false,
+        isUnmounted: false,
       },
       { reason: "in flight", session: "e", process, route: audio, until: now, isOpen: true },
       {

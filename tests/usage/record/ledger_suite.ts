@@ -4,6 +4,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Database, Statement } from "../../../lib/database/sql/database.ts";
 import { RefusedError } from "../../../lib/errors/refused_error.ts";
 import { StorageError } from "../../../lib/errors/storage_error.ts";
+import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
 import { callerOf } from "../../../lib/usage/record/client_names.ts";
 import { Ledger } from "../../../lib/usage/record/ledger.ts";
 import {
@@ -331,6 +332,29 @@ export function testLedger(
       const left = (await ledger.intents()).filter(({ id }) => id.startsWith(how));
       assertEquals(left.map(({ id }) => id.at(-1)).toSorted(), ["a", "c", "d"]);
     }
+  });
+
+  test("mount() records the routes of a session that has not ended, on disk", async ({ ledger, run }) => {
+    const { policies } = await begin(ledger, "a");
+    const policy = definePolicy({ deprecatedAt: "2027-01-01" });
+    const mounts = { policies: { "/v1": policy }, unmounted: { "/v2": policy } };
+    const read = async (id: string) => {
+      const { policies, unmounted } = await ledger.session(id) ?? {};
+      return { policies, unmounted };
+    };
+    assertEquals(await read("a"), { policies, unmounted: undefined });
+    run.length = 0;
+    assertEquals(await ledger.mount({ id: "a" }, mounts), true);
+    assertEquals(run, ["BEGIN, synced", "UPDATE media_head_session"]);
+    assertEquals(await read("a"), JSON.parse(JSON.stringify(mounts)));
+    const all = { policies: { ...mounts.policies, ...mounts.unmounted } };
+    assertEquals(await ledger.mount({ id: "a" }, all), true);
+    assertEquals((await read("a")).unmounted, undefined);
+    assertEquals(await ledger.mount({ id: "missing" }, all), false);
+    await ledger.begin({ ...await begin(ledger, "b"), id: "c" }, {
+      lost: await ledger.session("a"),
+    });
+    assertEquals(await ledger.mount({ id: "a" }, mounts), false, "ended");
   });
 
   test("intend() writes an intent of a session that is as the process knows it", async ({ ledger, clock, run }) => {

@@ -109,6 +109,108 @@ Deno.test("Recorder refuses a route whose name could not be read back", async ()
   }
 });
 
+const [ONE, OTHER] = ["/v1/one", "/v1/other"] as const;
+
+/** Options of a process that mounts two routes later. */
+const LATER = {
+  policies: Object.fromEntries([ONE, OTHER].map((route) => [
+    route,
+    definePolicy({ deprecatedAt: "2027-01-01" }),
+  ])),
+  isMountedLater: true,
+};
+
+/** What the sessions of a ledger have mounted, and what not. */
+async function mountsIn({ ledger }: Awaited<ReturnType<typeof openScene>>) {
+  return (await ledger.sessions()).map(({ policies, unmounted = {}, ended }) => [
+    Object.keys(policies).sort(),
+    Object.keys(unmounted).sort(),
+    ended,
+  ]);
+}
+
+Deno.test("Recorder has a session vouch for the routes that are mounted in its first minute", async () => {
+  await using scene = await openScene();
+  const { recorder, events } = await scene.start(LATER);
+  assertEquals(await mountsIn(scene), [[[], [ONE, OTHER], undefined]]);
+  recorder.mount(ONE);
+  recorder.mount(ONE);
+  await recorder.flush();
+  assertEquals(await mountsIn(scene), [[[ONE], [OTHER], undefined]]);
+  scene.pass(59_000);
+  assertEquals(recorder.fault, undefined);
+  recorder.mount(OTHER);
+  await recorder.flush();
+  assertEquals(await mountsIn(scene), [[[ONE, OTHER], [], undefined]]);
+  scene.pass(60_000);
+  await recorder.flush();
+  assertEquals([recorder.fault, events], [undefined, []]);
+  await recorder.stop();
+  assertEquals(await mountsIn(scene), [[[ONE, OTHER], [], "stopped"]]);
+});
+
+Deno.test("Recorder begins another session for a route that is mounted later, and says what is left", async () => {
+  await using scene = await openScene();
+  const { recorder, events, intents } = await scene.start(LATER);
+  recorder.mount(ONE);
+  await recorder.flush();
+  scene.pass(60_000);
+  await recorder.flush();
+  const message = `${OTHER}: not mounted, so calls are not counted`;
+  assertEquals(recorder.fault, message);
+  const { session } = recorder;
+  assertEquals(events, [{ event: "warning", session, message }]);
+  assert(await intents.hold(ONE));
+  scene.pass(5_000);
+  recorder.mount(OTHER);
+  assert(await intents.hold(OTHER), "it is recorded before the first answer");
+  assertEquals([recorder.fault, recorder.session === session], [undefined, false]);
+  await recorder.flush();
+  assertEquals(await mountsIn(scene), [
+    [[ONE], [OTHER], "lapsed"],
+    [[ONE, OTHER], [], undefined],
+  ]);
+  assert(intents.isHeld(ONE));
+  assertEquals(events.map(({ event }) => event), ["warning", "session"], "each once");
+  await recorder.stop();
+});
+
+Deno.test("Recorder has no fault where no route is mounted", async () => {
+  await using scene = await openScene();
+  const { recorder, events } = await scene.start(LATER);
+  scene.pass(600_000);
+  await recorder.flush();
+  assertEquals([recorder.fault, events], [undefined, []]);
+  await recorder.stop();
+});
+
+Deno.test("Recorder lets nobody be answered on a route before its mount is recorded", async () => {
+  await using scene = await openScene();
+  const ledger = scene.open();
+  const { recorder, intents } = await scene.start({ ...LATER, ledger });
+  ledger.mount = down;
+  recorder.mount(ONE);
+  assertEquals(await intents.hold(ONE), false);
+  assertEquals(await scene.ledger.intents(), []);
+  ledger.mount = scene.ledger.mount.bind(scene.ledger);
+  scene.pass(1_000);
+  assertEquals(await intents.hold(ONE), true);
+  assertEquals(await mountsIn(scene), [[[ONE], [OTHER], undefined]]);
+  await recorder.stop();
+});
+
+Deno.test("Recorder registers late with the routes that are mounted by then", async () => {
+  await using scene = await openScene();
+  const ledger = scene.open();
+  ledger.begin = down;
+  const { recorder } = await scene.start({ ...LATER, ledger, mayStartUnregistered: true });
+  recorder.mount(ONE);
+  ledger.begin = scene.ledger.begin.bind(scene.ledger);
+  await recorder.flush();
+  assertEquals(await mountsIn(scene), [[[ONE], [OTHER], undefined]]);
+  await recorder.stop();
+});
+
 Deno.test("Recorder.start() rejects if it cannot register", async () => {
   await using scene = await openScene();
   const ledger = scene.open();

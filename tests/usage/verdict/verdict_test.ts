@@ -12,6 +12,7 @@ import {
   intent,
   MINUTE,
   NOW,
+  POLICIES,
   POLICY,
   report,
   row,
@@ -27,7 +28,8 @@ const described = (doubts: readonly Doubt[]) =>
     const whats = ["session", "route", "routes"].flatMap((name) =>
       name in doubt ? [` ${Object(doubt)[name]}`] : []
     );
-    const from = "start" in doubt ? ` ${hoursAgo(doubt.start)} to` : "";
+    const { start } = Object(doubt);
+    const from = start === undefined ? "" : ` ${hoursAgo(start)} to`;
     return `${doubt.reason}${whats.join("")}${from} ${hoursAgo(doubt.until)}`;
   });
 
@@ -35,6 +37,9 @@ const TRUSTING = { trustStops: true } as const;
 const [AUDIO, VIDEO] = ["/audio/:token", "/video/:token"] as const;
 const BOTH = `${AUDIO},${VIDEO}`;
 const ONLY_AUDIO = { policies: { [AUDIO]: POLICY } };
+/** Of two routes, only one is mounted; or none is. */
+const HALF = { policies: { [AUDIO]: POLICY }, unmounted: { [VIDEO]: POLICY } };
+const NONE = { policies: {}, unmounted: POLICIES };
 const [stopped, lapsed] = [{ id: "b", ended: "stopped" }, { ended: "lapsed" }] as const;
 const b = { id: "b" } as const;
 /** The timelines before and after a failover. */
@@ -318,6 +323,39 @@ Deno.test("the gate is never clear when the record is incomplete, and says why",
       [`not counted a ${AUDIO} 0`],
       { routes: [AUDIO] },
     ],
+
+    ["a running server has not mounted a route", [running(100), running(9, { ...b, ...HALF })], [
+      `not counted b ${VIDEO} 0`,
+    ]],
+    ["a server that ended had not mounted a route", [
+      running(100),
+      session(9, 8, { ...stopped, ...HALF }),
+    ], [`not counted b ${VIDEO} 8`]],
+    ["nobody has ever mounted a route", [running(100, HALF)], [`not counted a ${VIDEO} 0`]],
+    ["a server ended before it had mounted all routes, within a minute", [
+      running(100),
+      session(9, 9 - 1 / 61, { ...stopped, ...HALF }),
+    ], "clear"],
+    ["it took a minute", [running(100), session(9, 9 - 1 / 60, { ...stopped, ...HALF })], [
+      `not counted b ${VIDEO} 8.98`,
+    ]],
+    ["a server is about to mount the rest", [session(1 / 61, 0, { ...HALF, id: "c" })], [
+      "started 0.02",
+      `no server ${VIDEO} 0`,
+    ]],
+    ["a job mounts nothing", [
+      running(100),
+      session(9, 8, { ...stopped, ...NONE }),
+      running(7, { id: "c", ...NONE }),
+    ], "clear"],
+    ["only a job runs", [session(100, 9, stopped), running(9, { id: "c", ...NONE })], [
+      `no server ${BOTH} 9 to 0`,
+    ]],
+    ["only a job ran for an hour", [
+      session(100, 30, stopped),
+      session(30, 29, NONE),
+      running(29, { id: "c" }),
+    ], ["stop 30 to 29"]],
 
     ["the database's clock was set back by a minute", ALWAYS, ["ahead 0"], { lag: MINUTE }],
     ["it was, though stops are trusted", ALWAYS, ["ahead 0"], { lag: MINUTE, trustStops: true }],
