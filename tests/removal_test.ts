@@ -5,6 +5,7 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "node:path";
+import { DAY_MS } from "../lib/usage/record/day.ts";
 import { copyProject } from "./support/copy.ts";
 import { openLocal } from "./support/local_storage.ts";
 import { inFolder } from "./support/media_cli.ts";
@@ -35,8 +36,8 @@ needing("processes")(
 
       copyProject(folder, []);
       const main = join(folder, "main.ts");
-      const checked = await deno(["check", "main.ts", "lib"], { cwd: folder });
-      assertEquals(checked.code, 0, checked.err);
+      const types = await deno(["check", "main.ts", "lib"], { cwd: folder });
+      assertEquals(types.code, 0, types.err);
       const linted = await deno(["lint", "main.ts"], { cwd: folder });
       assertEquals(linted.code, 0, linted.err);
 
@@ -96,8 +97,23 @@ needing("processes")(
       );
       assertMatch(mailed, /The path is gone: it answers <code>404<\/code>/);
       assert(!/[Ee]ventually|brownout that|Once removed/.test(mailed), mailed);
+      const since = new Date(Date.now() - 30 * DAY_MS).toISOString().slice(0, 10);
+      const warned = `/audio/:token is not served any more, but was called once since ${since}, ` +
+        "the last by app Overcast";
       const { log } = await server.stop();
-      assertEquals(log.filter(({ event }) => event === "warning"), []);
+      const messages = log.filter(({ event }) => event === "warning").map(({ message }) => message);
+      assertEquals(messages, [warned]);
+      const checked = await deno(["run", ...taskFlags(main), main, "--check"], {
+        env: {
+          ...storageIn(subject.folder),
+          DEPRECATED_AT: "2026-11-21",
+          PORT: "8000",
+          NO_COLOR: "1",
+        },
+      });
+      assertEquals(checked.code, 0, checked.err);
+      const lines = checked.out.split("\n").filter((line) => line.startsWith("Warning: "));
+      assertEquals(lines, [`Warning: ${warned}`]);
     }),
 );
 

@@ -6,6 +6,7 @@ import { formatInstant } from "../http/timestamp.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import { requireOwner } from "../storage/owner.ts";
 import { openStorage } from "../storage/engines/open_storage.ts";
+import { deletedRoutes } from "../usage/record/deleted_routes.ts";
 import type { Session } from "../usage/record/records.ts";
 import { type Config, readConfig } from "./config.ts";
 import { readVariables, unknownText } from "./environment.ts";
@@ -42,8 +43,8 @@ export async function checkStart(routes: readonly Route[]): Promise<number> {
   });
   if (config !== undefined) {
     await attempt(() => requireListenAccess(config));
-    const { sessions, isCreated } = await checkStorage(config, attempt);
-    lines.unshift(...announcementOf(config, { sessions, isCreated }));
+    const found = await checkStorage(config, attempt);
+    lines.unshift(...announcementOf(config, found));
   }
   const status = await printLines(lines);
   for (const fault of faults) console.error(`media-head cannot start: ${fault}`);
@@ -56,6 +57,8 @@ type Attempt = <T>(step: () => T | Promise<T>) => Promise<T | undefined>;
 interface Found {
   /** The sessions on record. */
   readonly sessions: readonly Session[];
+  /** What is said of routes that are called, but deleted. */
+  readonly deleted: readonly string[];
   /** Whether the database exists already. */
   readonly isCreated: boolean;
 }
@@ -80,11 +83,12 @@ async function checkStorage(config: Config, attempt: Attempt): Promise<Found> {
   // Without a database, content is checked as if the start had just created it.
   const { media, ledger, checkWriting, close } = opened ??
     await openStorage({ ...config, database: IN_MEMORY }, {});
-  const sessions = await attempt(async () => {
+  const { sessions, deleted } = await attempt(async () => {
     await checkWriting();
     await media.catalogue.version();
-    return await ledger.sessions();
-  }) ?? [];
+    const deleted = await deletedRoutes(ledger, Object.keys(config.policies));
+    return { sessions: await ledger.sessions(), deleted };
+  }) ?? { sessions: [], deleted: [] };
   if (content.kind === "bucket" || content.kind === "folder" && hasAccess) {
     await attempt(async () => {
       const { isCreating } = await media.checkPreparation();
@@ -92,15 +96,19 @@ async function checkStorage(config: Config, attempt: Attempt): Promise<Found> {
     });
   }
   await close();
-  return { sessions, isCreated };
+  return { sessions, deleted, isCreated };
 }
 
 /** Says what a server with these settings would announce, and where its data are. */
-function announcementOf(config: Config, { sessions, isCreated }: Found): string[] {
+function announcementOf(config: Config, { sessions, deleted, isCreated }: Found): string[] {
   const { host, port, policies } = config;
   const { catalogue, content } = placesOf(config);
   const now = Date.now();
-  const warnings = [...warningsOf(config, now), ...unlikelyDates(policies, sessions, now)];
+  const warnings = [
+    ...warningsOf(config, now),
+    ...unlikelyDates(policies, sessions, now),
+    ...deleted,
+  ];
   return [
     `media-head ${VERSION} with Deno ${Deno.version.deno}, on ${host}:${port}`,
     `Database: ${catalogue}${isCreated ? "" : " (does not exist yet; a start creates it)"}`,

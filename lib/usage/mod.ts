@@ -137,7 +137,11 @@ export interface Usage {
    * process is registered.
    */
   readonly session: string;
-  /** The fault of the record of calls, for a health check; `undefined` if there is none. */
+  /**
+   * The fault of the record of calls, for a health check; `undefined` if there is none. It is also a
+   * fault if a route is not mounted though others are, from a minute on, or if a route that was called
+   * in the last 30 days is not among `routes` any more.
+   */
   readonly fault: string | undefined;
   /**
    * Records the last calls, and that the process stops. Call it after the last response was sent:
@@ -294,7 +298,9 @@ export async function openUsage(database: string, options: UsageOptions): Promis
       return recorder.session;
     },
     get fault() {
-      return wasLate ? LATE : recorder.fault;
+      if (wasLate) return LATE;
+      const deleted = recorder.deletedRoutes;
+      return recorder.fault ?? (deleted.length > 0 ? deleted.join("; ") : undefined);
     },
     close: () => closing ??= end(),
   };

@@ -418,6 +418,38 @@ test("a route that is not mounted, or is mounted late, is unknown, and one of a 
     assertEquals(await gate(), [1, { "/v1": "clear", "/v1/:id": "called" }]);
   }));
 
+test("openUsage() says that a route was deleted that is called, for thirty days", () =>
+  inFolder(async (folder) => {
+    const routes = { "/v1": POLICY, "/v2": POLICY };
+    const before = await opened(folder, { routes });
+    const headers = { "User-Agent": "curl/8" };
+    for (let calls = 0; calls < 66; calls++) {
+      const handler = before.usage.withLifecycle(old, "/v1");
+      await (await handler(new Request("http://test/v1", { headers }))).text();
+    }
+    await before.usage.close();
+    const dayAgo = (days: number) =>
+      new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+    const message = "/v1 is not served any more, but was called 66 times since " +
+      `${dayAgo(30)}, the last by app curl`;
+    for (
+      const [routes, days, said] of [
+        [{ "/v2": POLICY }, 0, [message]],
+        [{}, 30, [message]],
+        [{ "/v1": POLICY }, 30, []],
+        [{}, 31, []],
+      ] as const
+    ) {
+      using file = new DatabaseSync(`${folder}/calls.sqlite`);
+      file.prepare("UPDATE media_head_usage SET day = ?").run(dayAgo(days));
+      const { usage, events } = await opened(folder, { routes });
+      const warnings = events.filter(({ event }) => event === "warning");
+      assertEquals(warnings.map(({ message }) => message), [...said]);
+      assertEquals(usage.fault, said[0]);
+      await usage.close();
+    }
+  }));
+
 test("the last row of a table can be removed", () =>
   inFolder(async (folder) => {
     const { usage } = await opened(folder, { routes: {} });

@@ -321,6 +321,29 @@ export class Ledger {
     for await (const row of rows) yield { ...row } as unknown as UsageRow;
   }
 
+  /**
+   * Returns the calls that the removal breaks, from a day on, to any routes but those given: how many
+   * by each client, and when the last one was recorded.
+   */
+  async callsToOthers(
+    routes: readonly string[],
+    fromDay: string,
+  ): Promise<Pick<UsageRow, "route" | "client" | "calls" | "last">[]> {
+    const others = routes.length === 0
+      ? ""
+      : `AND route NOT IN (${routes.map((_, at) => `$${at + 2}`).join(", ")})`;
+    const text = `SELECT route, client, CAST(sum(calls) AS bigint) AS calls, max(last) AS last
+                  FROM media_head_usage WHERE day >= $1 AND impact = 'breaking' ${others}
+                  GROUP BY route, client ORDER BY route, client`;
+    const rows = await this.#database.query({ text, values: [fromDay, ...routes] });
+    return rows.map((row) => ({
+      route: row["route"] as string,
+      client: row["client"] as string,
+      calls: row["calls"] as number,
+      last: row["last"] as number,
+    }));
+  }
+
   /** Returns whether a client is on record, on any day. */
   async hasClient(client: string): Promise<boolean> {
     const text = "SELECT client FROM media_head_usage WHERE client = $1 LIMIT 1";

@@ -10,6 +10,7 @@ import { FaultLog, type Log } from "../../log/log.ts";
 import { Backlog } from "./backlog.ts";
 import { clockFault } from "./clock_fault.ts";
 import { DAY_MS, dayOf } from "./day.ts";
+import { deletedRoutes } from "./deleted_routes.ts";
 import { FlushSchedule } from "./flush_schedule.ts";
 import { Intents, type PendingReport } from "./intents.ts";
 import type { BeginOptions, BegunSession, Ledger, Mounts, NewSession } from "./ledger.ts";
@@ -124,6 +125,8 @@ export class Recorder {
   #mountedAt: number | undefined;
   /** What the log says of routes that are not mounted. */
   #unmountedText: string | undefined;
+  /** What is said of routes that are called, but deleted, and the day on which it was read. */
+  #deleted: { readonly day: string; readonly texts: readonly string[] } = { day: "", texts: [] };
   #fault: string | undefined;
   /** Whether every flush that begins from now on may be the last. */
   #isStopping = false;
@@ -170,6 +173,14 @@ export class Recorder {
   /** The fault of the record of calls, for a health check; `undefined` if there is none. */
   get fault(): string | undefined {
     return this.#fault ?? (this.intents.areRefused ? REFUSED : undefined) ?? this.#unmountedFault;
+  }
+
+  /**
+   * What is wrong with the routes: a sentence for each that was called in the last 30 days, but that
+   * the process does not have. The record itself is not at fault.
+   */
+  get deletedRoutes(): readonly string[] {
+    return this.#deleted.texts;
   }
 
   /**
@@ -239,7 +250,18 @@ export class Recorder {
     for await (const { client } of opened.usage(dayOf(now - KNOWN_DAYS * DAY_MS))) {
       this.meter.know(client);
     }
-    return await this.#begin(opened);
+    await this.#findDeleted(opened, now);
+    const registered = await this.#begin(opened);
+    for (const message of this.deletedRoutes) this.#options.log({ event: "warning", message });
+    return registered;
+  }
+
+  /** Finds routes that are called, but deleted, once a day. */
+  async #findDeleted(ledger: Ledger, now: number): Promise<void> {
+    const day = dayOf(now);
+    if (day === this.#deleted.day) return;
+    const texts = await deletedRoutes(ledger, Object.keys(this.#options.policies));
+    this.#deleted = { day, texts };
   }
 
   /** Flushes the counts so far. Never rejects: faults are logged, and the next flush retries. */
@@ -359,7 +381,10 @@ export class Recorder {
     }
     if (time === undefined) return undefined;
     const fault = this.#compareClocks(time); // at once, because deleting can take long
-    if (!isLast) await this.#retention.apply(ledger, time.now);
+    if (!isLast) {
+      await this.#retention.apply(ledger, time.now);
+      await this.#findDeleted(ledger, time.now);
+    }
     return fault;
   }
 

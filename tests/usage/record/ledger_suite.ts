@@ -334,6 +334,27 @@ export function testLedger(
     }
   });
 
+  test("callsToOthers() sums the calls from a day on to routes but those given", async ({ ledger }) => {
+    await addRows(ledger, [
+      { ...ROW, last: NOON - 2 * DAY },
+      ROW,
+      { ...ROW, last: NOON + 5, status: "5xx", calls: 4 },
+      { ...ROW, client: "app b", calls: 1, last: NOON + 9 },
+      { ...ROW, impact: "none" as const, client: "a probe" },
+      { ...ROW, route: "/v1" },
+      { ...ROW, route: "/v2" },
+    ]);
+    const [{ route }, from] = [ROW, "2027-02-01"];
+    const expected = [
+      { route, client: "app b", calls: 1, last: NOON + 9 },
+      { route, client: "curl", calls: 7, last: NOON + 5 },
+    ];
+    assertEquals(await ledger.callsToOthers(["/v1", "/v2"], from), expected);
+    const all = (await ledger.callsToOthers([], from)).map(({ route, calls }) => [route, calls]);
+    assertEquals(all, [[route, 1], [route, 7], ["/v1", 3], ["/v2", 3]]);
+    assertEquals(await ledger.callsToOthers(["/v1", "/v2", route], from), []);
+  });
+
   test("mount() records the routes of a session that has not ended, on disk", async ({ ledger, run }) => {
     const { policies } = await begin(ledger, "a");
     const policy = definePolicy({ deprecatedAt: "2027-01-01" });

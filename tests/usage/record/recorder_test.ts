@@ -184,6 +184,25 @@ Deno.test("Recorder has no fault where no route is mounted", async () => {
   await recorder.stop();
 });
 
+Deno.test("Recorder says that a deleted route is called until thirty days without a call have passed", async () => {
+  await using scene = await openScene();
+  const before = await scene.start({ retainDays: 400 });
+  assert(await before.serve());
+  await before.recorder.stop();
+  const { recorder, events } = await scene.start({ ...LATER, retainDays: 400 });
+  const text = `${ROUTE} is not served any more, but was called once since 2027-01-02, ` +
+    "the last by app curl";
+  assertEquals(recorder.deletedRoutes, [text]);
+  assertEquals(events, [{ event: "warning", message: text }]);
+  assertEquals(recorder.fault, undefined, "the record is not at fault");
+  for (let day = 1; day <= 31; day++) {
+    scene.pass(86_400_000);
+    await recorder.flush();
+    assertEquals(recorder.deletedRoutes.length, day <= 30 ? 1 : 0, `${day}`);
+  }
+  await recorder.stop();
+});
+
 Deno.test("Recorder lets nobody be answered on a route before its mount is recorded", async () => {
   await using scene = await openScene();
   const ledger = scene.open();
