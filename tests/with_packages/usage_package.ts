@@ -287,25 +287,63 @@ const CALLS = FORTY.map((_, at) =>
 );
 
 /** Applications with a table of routes, mounted in a loop as the README shows. */
-const MANY: readonly (readonly [name: string, create: string, loop: string, rest: string])[] = [
+const MANY: readonly (readonly [
+  name: string,
+  create: string,
+  /** Words of the blocks of README that mount, and that check. */
+  words: readonly [mount: string, check?: string],
+  /** Its handlers are loaded when they are first called. */
+  rest: string,
+])[] = [
   [
     "Express",
     "express();",
-    "app.all(",
-    `app.use((_, response) => response.json(["a thing"]));
+    ["app.all(", "app.router.stack"],
+    `for (const path of Object.keys(routes)) {
+      app.get(path, async (_, response) => response.json((await import("./thing.mjs")).thing));
+    }
+    CHECK
     const server = app.listen(Number(process.env.PORT), "127.0.0.1");`,
   ],
   [
     "Fastify",
     "fastify();",
-    "routeOptions",
-    `for (const path of Object.keys(routes)) app.get(path, async () => ["a thing"]);
+    ["routeOptions"],
+    `for (const path of Object.keys(routes)) {
+      app.get(path, async () => (await import("./thing.mjs")).thing);
+    }
+    CHECK
     await app.listen({ port: Number(process.env.PORT) });
     const { server } = app;`,
   ],
 ];
 
-for (const [name, create, loop, rest] of MANY) {
+/** Returns the program of an application with a table of routes, from the blocks of README. */
+async function manyProgram(
+  [, create, [mount, check], rest]: typeof MANY[number],
+  { table, options = "{ successor }" }: { table(block: string): string; options?: string },
+): Promise<string> {
+  const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
+  const blocks = [...readme.matchAll(/```js ignore\n([^]*?)```/g)].map(([, text = ""]) => text);
+  const blockOf = (words: string) => blocks.find((block) => block.includes(words)) ?? "";
+  return `import { definePolicy } from "@media-head/lifecycle";
+    import { openUsage } from "@media-head/lifecycle/usage";
+    import express from "express";
+    import { fastify } from "fastify";
+    ${table(blockOf("const sunsets"))}
+    const app = ${create}
+    ${blockOf(mount).replace("{ successor }", options)}
+    ${rest.replace("CHECK", () => check === undefined ? "" : blockOf(check))}
+    process.once("SIGTERM", () => {
+      server.close(() => usage.close());
+      server.closeAllConnections();
+    });`;
+}
+
+const THING = 'export const thing = ["a thing"];';
+
+for (const scene of MANY) {
+  const [name] = scene;
   needing(...NPM, ...POSTGRES)(
     `each of forty routes in ${name} has its verdict, also after one of three processes was killed`,
     async () => {
@@ -313,27 +351,14 @@ for (const [name, create, loop, rest] of MANY) {
       await using postgres = await PostgresServer.start();
       const database = await postgres.createDatabase();
       const url = postgres.urlOf(database);
-      const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
-      const blocks = [...readme.matchAll(/```js ignore\n([^]*?)```/g)].map(([, text = ""]) => text);
-      const blockOf = (text: string) => blocks.find((block) => block.includes(text)) ?? "";
       const more = FORTY.slice(3).map((path) => `"${path}": "2027-06-30",\n`).join("");
-      const table = blockOf("const sunsets").replace(/^};$/m, `${more}};`)
-        .replace("postgres://user:password@host/calls", url);
+      const table = (block: string) =>
+        block.replace(/^};$/m, `${more}};`).replace("postgres://user:password@host/calls", url);
       await Deno.writeTextFile(
         `${folder}/many.mjs`,
-        `import { definePolicy } from "@media-head/lifecycle";
-        import { openUsage } from "@media-head/lifecycle/usage";
-        import express from "express";
-        import { fastify } from "fastify";
-        ${table}
-        const app = ${create}
-        ${blockOf(loop).replace("{ successor }", KEYED)}
-        ${rest}
-        process.once("SIGTERM", () => {
-          server.close(() => usage.close());
-          server.closeAllConnections();
-        });`,
+        await manyProgram(scene, { table, options: KEYED }),
       );
+      await Deno.writeTextFile(`${folder}/thing.mjs`, THING);
       const usage = (...args: string[]) =>
         run(folder, node, COMMAND, "usage", "--database", url, "--gate", "30", ...args);
       const processes = [];
@@ -415,6 +440,93 @@ for (const [name, create, loop, rest] of MANY) {
     },
   );
 }
+
+for (const scene of MANY) {
+  const [name] = scene;
+  needing(...NPM)(`in ${name}, a key that matches no handler fails the start`, async () => {
+    const { folder, node24: [node = ""] } = installed();
+    const table = (block: string) =>
+      block.replace("postgres://user:password@host/calls", `sqlite:./no-handler-${name}.sqlite`);
+    const program = await manyProgram(scene, { table });
+    const other = program.replace(
+      "app.get(path,",
+      'app.get(path.replace("songs/:id", "songs/:songId"),',
+    );
+    await Deno.writeTextFile(`${folder}/no-handler.mjs`, other);
+    const { code, errors } = await run(folder, "env", `PORT=${freePort()}`, node, "no-handler.mjs");
+    assertEquals(code, 1);
+    assertMatch(errors, /Error: No handler for \/v1\/songs\/:id$/m);
+  });
+
+  needing(...NPM)(
+    `in ${name}, a route that is not mounted is unknown, and others are clear`,
+    async () => {
+      const { folder, node24: [node = ""] } = installed();
+      const file = `unmounted-${name}.sqlite`;
+      const table = (block: string) =>
+        block.replace("postgres://user:password@host/calls", `sqlite:./${file}`)
+          .replace("{ routes }", '{ routes: { ...routes, "/v1/others": routes["/v1/songs"] } }');
+      const program = await manyProgram(scene, { table });
+      await Deno.writeTextFile(
+        `${folder}/unmounted.mjs`,
+        program.replace(
+          "await import",
+          'path === "/v1/songs" ? { thing: ["a thing"] } : await import',
+        ),
+      );
+      await Deno.writeTextFile(`${folder}/thing.mjs`, THING);
+      const { port, end } = await serve([node, "unmounted.mjs"], {});
+      {
+        using database = new DatabaseSync(`${folder}/${file}`);
+        database.exec(agedBy(40));
+        database.exec("UPDATE media_head_session SET reported = began + 40 * 86400000");
+      }
+      const gate = ["usage", "--database", `sqlite:./${file}`, "--gate", "30"];
+      const { code, text } = await run(folder, node, COMMAND, ...gate);
+      assertEquals(code, 3, text);
+      assertMatch(text, /^\/v1\/songs: clear$/m);
+      assertMatch(
+        text,
+        /^\/v1\/others: unknown, no calls counted, but session .* has not mounted it/m,
+      );
+      const response = await fetch(`http://127.0.0.1:${port}/v1/songs`);
+      assertEquals(await response.json(), ["a thing"]);
+      const called = await run(folder, node, COMMAND, ...gate);
+      assertMatch(called.text, /^\/v1\/songs: called, 1 call by app Deno/m);
+      assertEquals(await end("SIGTERM"), 0);
+    },
+  );
+}
+
+needing(...NPM)("a handler that is loaded later is mounted at the start", async () => {
+  const { folder, node24: [node = ""] } = installed();
+  const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
+  const [, block = ""] = /```js ignore\n(export const songs[^]*?)```/.exec(readme) ?? [];
+  await Deno.writeTextFile(`${folder}/songs.mjs`, 'export const GET = () => new Response("old");');
+  await Deno.writeTextFile(
+    `${folder}/lazy.mjs`,
+    `import { definePolicy } from "@media-head/lifecycle";
+    import { openUsage } from "@media-head/lifecycle/usage";
+    const routes = { "/v1/songs": definePolicy({ deprecatedAt: "2026-11-21" }) };
+    const usage = await openUsage("sqlite:./lazy.sqlite", { routes });
+    const successor = () => "/v2/songs";
+    ${block}
+    if (process.argv[2] === "call") {
+      const response = await songs(new Request("http://test/v1/songs"));
+      console.log(response.headers.get("link"), await response.text());
+    }
+    await usage.close();`,
+  );
+  for (const [word = "", printed, calls] of [["", "", 0], ["call", "</v2/songs>", 1]] as const) {
+    const { code, text, errors } = await run(folder, node, "lazy.mjs", word);
+    assertEquals([code, text.split(";")[0]?.trim()], [0, printed], errors);
+    using database = new DatabaseSync(`${folder}/lazy.sqlite`);
+    const mounted = database.prepare(
+      "SELECT count(*) AS n FROM media_head_session WHERE unmounted IS NULL",
+    );
+    assertEquals(mounted.get()?.["n"], calls + 1);
+  }
+});
 
 needing(...NPM, program("openssl"))(
   "on Node, the gate says how to trust a certificate of an unknown issuer",

@@ -27,7 +27,7 @@ export function basisLines(report: UsageReport): string[] {
     ...probeLines(report),
     ...otherDatesLines(report),
     ...unrecordedLines(report),
-    coverageText(report),
+    coverageText(report) + unprobedText(report),
   ];
 }
 
@@ -172,4 +172,19 @@ function coverageText({ probe, canProbe, program }: UsageReport): string {
   }
   const routes = routesText(probed);
   return `${covered}A probe of ${routes} through ${url} found no cache that hides others.`;
+}
+
+/** Names the routes that are clear, but that neither a probe nor the record shows to be counted. */
+function unprobedText({ verdicts, routes, probe }: UsageReport): string {
+  const clear = verdicts.filter(({ state }) => state === "clear").map(({ route }) => route);
+  const isShown = (name: string) =>
+    probe?.probed.includes(name) ||
+    routes.some(({ route, calls, otherRequests }) => route === name && calls + otherRequests > 0);
+  const unprobed = clear.filter((route) => !isShown(route));
+  if (unprobed.length === 0) return "";
+  const call = unprobed.length === 1 ? "call it" : "call each";
+  return ` No probe has shown that calls to ${
+    routesText(unprobed)
+  } are counted: ${call} once, and ` +
+    "find the call in the report.";
 }

@@ -30,6 +30,11 @@ import {
 const COVERED =
   "The verdict covers the calls that reached the servers. A cache in front may hide " +
   "others: set PUBLIC_URL, and the gate checks for one.";
+const NOT_PROBED =
+  " No probe has shown that calls to /video/:token are counted: call it once, and find " +
+  "the call in the report.";
+const NEITHER_PROBED = NOT_PROBED.replace("to /video", "to /audio/:token and /video")
+  .replace("call it", "call each");
 const stopped = { id: "b", ended: "stopped" } as const;
 const serve = { mayServeUnrecorded: true } as const;
 const settled = (hoursAgo: number) => ({ settled: NOW - hoursAgo * HOUR });
@@ -99,7 +104,7 @@ Deno.test("the gate leaves out ignored clients and allows some calls, but never 
     "  site a.test, 2 calls, last recorded at 2027-06-14T12:00:00Z (deprecated)",
     "Ignored: app monitor (50 calls)",
     "Ignored: x (not on record)",
-    COVERED,
+    COVERED + NOT_PROBED,
   ]);
 });
 
@@ -149,7 +154,7 @@ Deno.test("the report takes the dates from the record, and lists others beside t
     "/video/:token announces deprecation 2027-01-01T00:00:00Z, sunset 2027-06-17T00:00:00Z, brownout " +
     "2027-06-10T09:00:00Z/2027-06-10T17:00:00Z; but session b (process 4711 on web-1, started at 2027-01-31T12:00:00Z): " +
     "deprecation 2027-01-01T00:00:00Z, no sunset",
-    COVERED,
+    COVERED + NEITHER_PROBED,
   ]);
   assertEquals(JSON.parse(usageJson(await report([], servers))).otherDates, lines.slice(0, 1));
   const changed = { "/audio/:token": other, "/video/:token": other };
@@ -202,7 +207,7 @@ Deno.test("requests of probes are no calls, and have a line of their own", async
   const quiet = await report(rows, ALWAYS);
   assertEquals([quiet.verdict.state, quiet.routes[0]?.otherRequests], ["clear", 0]);
   assertStringIncludes(gateText(quiet), "\nNot counted as calls: 9 requests by 2 probes\n");
-  assert(!gateText(await report([], ALWAYS)).includes("probe"), "nothing is said of nobody");
+  assert(!gateText(await report([], ALWAYS)).includes("Not counted"), "nothing is said of nobody");
 });
 
 Deno.test("a clear verdict says on whose word it rests", async () => {
@@ -284,9 +289,14 @@ Deno.test("a clear verdict says what a probe showed", async () => {
   const covered = "The verdict covers the calls that reached the servers. ";
   assertEquals(
     await lineFor(["/audio/:token"]),
-    `${covered}A probe of /audio/:token through ${url} found no cache that hides others.`,
+    `${covered}A probe of /audio/:token through ${url} found no cache that hides others.` +
+      NOT_PROBED,
   );
-  assertEquals(await lineFor([]), `${covered}A cache in front may hide others.`);
+  assertEquals(await lineFor([]), `${covered}A cache in front may hide others.${NEITHER_PROBED}`);
+  assertEquals(
+    await lineFor(["/audio/:token", "/video/:token"]),
+    `${covered}A probe of /audio/:token and /video/:token through ${url} found no cache that hides others.`,
+  );
 });
 
 Deno.test("an unknown verdict says what would help, and when it can be clear", async () => {
