@@ -362,7 +362,8 @@ function requireOptions(options: UsageOptions): void {
     throw new TypeError(mismatch("routes", routes, "an object with a policy for each route"));
   }
   requireRouteNames(routes);
-  for (const policy of Object.values(routes)) retire(policy); // throws for any that is not from definePolicy()
+  // Throws for any that is not from definePolicy().
+  for (const policy of Object.values(routes)) retire(policy);
   if (!Number.isInteger(retainDays) || retainDays < 1) {
     throw new TypeError(mismatch("retainDays", retainDays, "whole days from 1"));
   }

@@ -127,6 +127,8 @@ for (const option of OPTIONS) {
           assertEquals(answer.status, status, name);
         }
         await usage.close();
+        const errors = events.filter(({ event }) => event === "error");
+        if (option === "client") assert(errors.length > 1, "the log says what failed");
         assertEquals(
           await countsIn(path),
           Object.fromEntries(rows.map(({ name }) => [name, 2])),

@@ -182,9 +182,8 @@ function unprobedText({ verdicts, routes, probe }: UsageReport): string {
     routes.some(({ route, calls, otherRequests }) => route === name && calls + otherRequests > 0);
   const unprobed = clear.filter((route) => !isShown(route));
   if (unprobed.length === 0) return "";
+  const names = routesText(unprobed);
   const call = unprobed.length === 1 ? "call it" : "call each";
-  return ` No probe has shown that calls to ${
-    routesText(unprobed)
-  } are counted: ${call} once, and ` +
-    "find the call in the report.";
+  return ` No probe has shown that calls to ${names} are counted: ${call} once, and find the call in ` +
+    "the report.";
 }

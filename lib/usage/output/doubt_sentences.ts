@@ -81,10 +81,9 @@ function doubtText(doubt: Doubt, { usageDays, days, program }: UsageReport): str
         "them: ask again";
     case "not counted":
       if (doubt.isUnmounted && doubt.isOpen) {
-        return `${
-          processText(doubt)
-        } has ${doubt.route} among its routes, but has not mounted it, ` +
-          "so it does not count the calls";
+        const session = processText(doubt);
+        return `${session} has ${doubt.route} among its routes, but has not mounted it, so it does ` +
+          "not count the calls";
       }
       return doubt.isOpen
         ? `${processText(doubt)} does not count ${doubt.route}: deprecate it on every server, or ` +

@@ -18,8 +18,9 @@ export async function deletedRoutes(
 ): Promise<string[]> {
   const { now } = await ledger.time();
   const since = dayOf(now - DAYS * DAY_MS);
-  const callers = await ledger.callsToOthers(routes, since);
-  return [...Map.groupBy(callers, ({ route }) => route)].map(([route, callers]) => {
+  const all = await ledger.callsToOthers(routes, since);
+  return [...new Set(all.map(({ route }) => route))].map((route) => {
+    const callers = all.filter((caller) => caller.route === route);
     const calls = callers.reduce((sum, { calls }) => sum + calls, 0);
     const { client } = callers.reduce((a, b) => b.last > a.last ? b : a);
     const times = calls === 1 ? "once" : `${calls.toLocaleString("en-US")} times`;

@@ -30,8 +30,8 @@ import {
 
 const KEY_COLUMNS = USAGE_KEY.join(", ");
 const SESSION_COLUMNS =
-  "id, policies, unmounted, may_serve_unrecorded, public_url, contact, machine, pid, process_started, began, " +
-  "reported, timeline, sequence, ended";
+  "id, policies, unmounted, may_serve_unrecorded, public_url, contact, machine, pid, " +
+  "process_started, began, reported, timeline, sequence, ended";
 
 /** The facts with which a session begins. */
 export type NewSession = Omit<Session, "began" | "reported" | "timeline" | "ended">;
