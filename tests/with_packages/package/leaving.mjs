@@ -30,10 +30,10 @@ function scene(waits) {
   const { promise, resolve } = Promise.withResolvers?.() ?? withResolvers();
   const record = {
     arrive: () => waits ? promise : true,
+    count: ({ status }) => events.push(status),
     leave: () => events.push("leave"),
   };
-  const onCount = ({ status }) => events.push(status);
-  const middleware = middlewareOf(retirementOf(policy, { onCount }, record));
+  const middleware = middlewareOf(retirementOf(policy, {}, record));
   const results = [];
   const handle = (request, response) => {
     if (request.url === "/slow") return; // keeps what comes after it on its connection waiting

@@ -25,7 +25,7 @@ async function waiting(): Promise<RecordedMiddleware> {
   const { retirementOf } = (await import(new URL("retirement.js", folder).href)).default;
   const arrive = (fields: Headers) =>
     new Promise((resolve) => setTimeout(resolve, 5, !fields.has("X-Unrecorded")));
-  return middlewareOf(retirementOf(policy, options, { arrive, leave() {} }));
+  return middlewareOf(retirementOf(policy, options, { arrive, count() {}, leave() {} }));
 }
 
 export const stream = () => Readable.from(parts(), { objectMode: false });
