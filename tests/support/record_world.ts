@@ -21,6 +21,7 @@ import { PROGRAM } from "./usage_report.ts";
 const [MINUTE, HOUR] = [60_000, 3_600_000];
 const TABLES = [
   "media_head_usage",
+  "media_head_day",
   "media_head_session",
   "media_head_intent",
   "media_head_ledger",
@@ -224,7 +225,7 @@ export class World {
    */
   async restore(isTold = true): Promise<void> {
     // No record can tell a copy without sessions from a new record.
-    if (this.#copy[1]?.length === 0) return;
+    if (this.#copy[2]?.length === 0) return;
     for (const [index, name] of TABLES.entries()) {
       const statements = this.#copy[index]?.map((row) => {
         const columns = Object.keys(row);
@@ -241,7 +242,7 @@ export class World {
 
   /** Makes the copy the primary. Connected servers follow it, except those that stay on the old one. */
   async failover(staying: readonly number[] = []): Promise<void> {
-    if (this.#copy[1]?.length === 0) return;
+    if (this.#copy[2]?.length === 0) return;
     this.#node = await this.#newNode(this.#node.offset);
     await this.restore();
     for (const [slot, server] of this.#slots) {

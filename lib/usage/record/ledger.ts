@@ -12,9 +12,10 @@ import {
   type Statement,
 } from "../../database/sql/database.ts";
 import { RefusedError } from "../../errors/refused_error.ts";
-import { DAY_MS, dayOf } from "./day.ts";
+import { DAY_MS, dayNumberOf, dayOf } from "./day.ts";
 import { PATIENCE_MS } from "./intents.ts";
 import {
+  type ClientHistory,
   type FlushPart,
   type Intent,
   type IntentReport,
@@ -25,6 +26,7 @@ import {
   MINUTE_MS,
   type Session,
   USAGE_KEY,
+  type UsageCount,
   type UsageRow,
 } from "./records.ts";
 
@@ -55,9 +57,12 @@ export interface BegunSession {
   readonly intents: readonly string[];
 }
 
+/** How many times as long as counts the days on which clients called are retained. */
+export const HISTORY_FACTOR = 3;
+
 /**
- * A ledger in the tables `media_head_ledger`, `media_head_usage`, `media_head_session` and
- * `media_head_intent`. Every method throws {@linkcode StorageError} if the engine fails.
+ * A ledger in the tables `media_head_ledger`, `media_head_usage`, `media_head_day`,
+ * `media_head_session` and `media_head_intent`. Every method throws {@linkcode StorageError} if the engine fails.
  */
 export class Ledger {
   readonly #database: Database;
@@ -228,6 +233,8 @@ export class Ledger {
     const statements = [
       extension,
       ...chunksOf(rows, this.#database.batch).map((rows) => this.#additionOf(rows)),
+      ...chunksOf(callsByClient(sorted), this.#database.batch)
+        .map((calls) => this.#daysOf(dayNumberOf(at), calls)),
       ...report?.intents === undefined ? [] : this.#changesOf(report.intents, session, isStopped),
     ];
     const [extended] = statements.length === 1 && !isStopped // an idle process, in one round trip
@@ -344,9 +351,34 @@ export class Ledger {
     }));
   }
 
+  /** Returns the days on which each client called each route, where there are any. */
+  async histories(): Promise<ClientHistory[]> {
+    const text = `
+      SELECT route, client, count(*) AS days, CAST(sum(calls) AS bigint) AS calls,
+        min(day) AS first, max(day) AS last, max(pause) AS pause,
+        max(CASE WHEN is_last = 1 THEN calls END) AS last_calls
+      FROM (
+        SELECT route, client, day, calls, day - lag(day) OVER pauses AS pause,
+          CASE WHEN lead(day) OVER pauses IS NULL THEN 1 ELSE 0 END AS is_last
+        FROM media_head_day WINDOW pauses AS (PARTITION BY route, client ORDER BY day)
+      ) AS days GROUP BY route, client`;
+    const rows = await this.#database.query({ text });
+    return rows.map((row) => ({
+      route: row["route"] as string,
+      client: row["client"] as string,
+      calls: row["calls"] as number,
+      days: row["days"] as number,
+      first: dayOf(row["first"] as number * DAY_MS),
+      last: dayOf(row["last"] as number * DAY_MS),
+      lastCalls: row["last_calls"] as number,
+      pause: row["pause"] as number | null ?? undefined,
+    }));
+  }
+
   /** Returns whether a client is on record, on any day. */
   async hasClient(client: string): Promise<boolean> {
-    const text = "SELECT client FROM media_head_usage WHERE client = $1 LIMIT 1";
+    const text = `SELECT client FROM media_head_usage WHERE client = $1
+                  UNION SELECT client FROM media_head_day WHERE client = $1 LIMIT 1`;
     return (await this.#database.query({ text, values: [client] })).length > 0;
   }
 
@@ -407,6 +439,15 @@ export class Ledger {
       { text: "DELETE FROM media_head_usage WHERE day > $1", values: [today] },
       { text: "UPDATE media_head_usage SET last = $1 WHERE last > $1", values: [now] },
       {
+        text: `INSERT INTO media_head_day AS earlier (day, route, client, calls)
+               SELECT CAST($1 AS bigint), route, client, sum(calls) FROM media_head_day WHERE day > $1
+               GROUP BY route, client
+               ON CONFLICT (day, route, client)
+               DO UPDATE SET calls = earlier.calls + excluded.calls`,
+        values: [dayNumberOf(now)],
+      },
+      { text: "DELETE FROM media_head_day WHERE day > $1", values: [dayNumberOf(now)] },
+      {
         text: `UPDATE media_head_intent SET ${notAfter("since")}, ${notAfter("settled")},
                ${notAfter("until", "$2")} WHERE until > $2 OR since > $1 OR settled > $1`,
         values: [now, start],
@@ -417,7 +458,8 @@ export class Ledger {
 
   /**
    * Deletes the rows before a day, the sessions that last reported before it and have no intent, and
-   * the intents that ended before it. Moves the start of the record first. Deletes nothing unless a
+   * the intents that ended before it. The days on which clients called are retained
+   * {@linkcode HISTORY_FACTOR} times as long. Moves the start of the record first. Deletes nothing unless a
    * session was counting a day ago: that is evidence that the time is right.
    *
    * @param now Milliseconds since the epoch.
@@ -432,15 +474,10 @@ export class Ledger {
     const before = Date.parse(beforeDay);
     const start = "UPDATE media_head_ledger SET started = $1 WHERE started < $1";
     await this.#database.transact([{ text: start, values: [before] }]);
-    const deletion = {
-      text: `DELETE FROM media_head_usage WHERE (${KEY_COLUMNS}) IN (
-               SELECT ${KEY_COLUMNS} FROM media_head_usage WHERE day < $1
-               ORDER BY ${KEY_COLUMNS} LIMIT $2) RETURNING day`,
-      values: [beforeDay, MAX_PART_ROWS],
-    };
-    while ((await this.#database.transact([deletion]))[0]?.length === MAX_PART_ROWS) {
-      await yieldToRequests();
-    }
+    await this.#deleteBefore("media_head_usage", KEY_COLUMNS, beforeDay);
+    const retained = dayNumberOf(now) - dayNumberOf(before);
+    const firstDay = dayNumberOf(now) - retained * HISTORY_FACTOR;
+    await this.#deleteBefore("media_head_day", "day, route, client", firstDay);
     await this.#database.transact([
       { text: "DELETE FROM media_head_intent WHERE until < $1", values: [before] },
       {
@@ -450,6 +487,31 @@ export class Ledger {
       },
     ]);
     return true;
+  }
+
+  /** Deletes the rows of a table before a day, a few at a time. */
+  async #deleteBefore(table: string, key: string, day: string | number): Promise<void> {
+    const deletion = {
+      text: `DELETE FROM ${table} WHERE (${key}) IN (
+               SELECT ${key} FROM ${table} WHERE day < $1 ORDER BY ${key} LIMIT $2) RETURNING day`,
+      values: [day, MAX_PART_ROWS],
+    };
+    while ((await this.#database.transact([deletion]))[0]?.length === MAX_PART_ROWS) {
+      await yieldToRequests();
+    }
+  }
+
+  /** Returns the statement that adds calls of clients on a day. Their keys must be distinct. */
+  #daysOf(day: number, calls: readonly ClientCalls[]): Statement {
+    const types = ["bigint", "text", "text", "bigint"] as const;
+    const all = calls.map(({ route, client, calls }) => [day, route, client, calls]);
+    const { text, values } = this.#database.rowsOf(types, all);
+    return {
+      text: `INSERT INTO media_head_day AS earlier (day, route, client, calls) ${text}
+             ON CONFLICT (day, route, client)
+             DO UPDATE SET calls = earlier.calls + excluded.calls`,
+      values,
+    };
   }
 
   /** Returns the statement that adds rows. Their keys must be distinct. */
@@ -465,6 +527,19 @@ export class Ledger {
       values,
     };
   }
+}
+
+type ClientCalls = Pick<UsageCount, "route" | "client" | "calls">;
+
+/** Adds up the calls of each client to each route. Other requests are left out. */
+function callsByClient(counts: readonly UsageCount[]): ClientCalls[] {
+  const sums = new Map<string, ClientCalls>();
+  for (const { route, client, calls, impact } of counts) {
+    if (impact !== "breaking") continue;
+    const key = `${route}\0${client}`;
+    sums.set(key, { route, client, calls: calls + (sums.get(key)?.calls ?? 0) });
+  }
+  return [...sums.values()];
 }
 
 function sessionOf(row: Row): Session {

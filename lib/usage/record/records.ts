@@ -38,6 +38,24 @@ export interface UsageRow extends UsageCount {
   readonly last: number;
 }
 
+/** The days on record on which a client called a route. */
+export interface ClientHistory {
+  readonly route: string;
+  readonly client: string;
+  /** The calls on these days. */
+  readonly calls: number;
+  /** The number of these days. */
+  readonly days: number;
+  /** The first of them, UTC, e.g. `2027-01-31`. */
+  readonly first: string;
+  /** The last of them. */
+  readonly last: string;
+  /** The calls on the last of them. */
+  readonly lastCalls: number;
+  /** The longest pause between two of them, in days; `undefined` if there is one day only. */
+  readonly pause: number | undefined;
+}
+
 const COUNT_KEY = [
   "route",
   "method",

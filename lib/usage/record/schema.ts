@@ -39,6 +39,13 @@ function usageTables(dialect: Dialect): string {
       last ${integer} NOT NULL CHECK (${isInstant("last")}),
       PRIMARY KEY (${USAGE_KEY.join(", ")})
     )${options};
+    CREATE TABLE media_head_day (
+      day ${integer} NOT NULL CHECK (day BETWEEN -100000000 AND 100000000),
+      route ${text} NOT NULL,
+      client ${text} NOT NULL,
+      calls ${integer} NOT NULL CHECK (${isCount("calls", 1)}),
+      PRIMARY KEY (day, route, client)
+    )${options};
     CREATE TABLE media_head_session (
       id ${text} PRIMARY KEY CHECK (${isPrintable(dialect, "id", 64)}),
       ${json("policies")},

@@ -103,6 +103,43 @@ export function testLedger(
     assertEquals(await from("2027-02-04"), []);
   });
 
+  test("histories() has the days with calls of each client, and the longest pause", async ({ ledger }) => {
+    assertEquals(await ledger.histories(), []);
+    const on = (day: string, more: Partial<UsageRow> = {}): UsageRow => {
+      return { ...ROW, last: Date.parse(day), ...more };
+    };
+    await addRows(ledger, [
+      on("2026-11-01"),
+      on("2026-11-02", { calls: 1 }),
+      on("2027-02-01", { calls: 4, release: "" }),
+      on("2027-02-01", { calls: 5, release: "9", method: "GET", status: "5xx" }),
+      on("2027-02-03", { impact: "none" }),
+      on("2027-02-02", { client: "once", calls: 7 }),
+      on("2027-02-02", { client: "nobody", impact: "none" }),
+      on("2027-02-02", { route: "/video/:token" }),
+      on("2027-02-05", { route: "/video/:token" }),
+    ]);
+    await addRows(ledger, [on("2027-02-01", { calls: 2 })]);
+    const found = (await ledger.histories()).toSorted((a, b) =>
+      a.route < b.route || a.route === b.route && a.client < b.client ? -1 : 1
+    );
+    const [of, once] = [{ route: ROW.route, client: "curl" }, "2027-02-02"];
+    const [first, last] = ["2026-11-01", "2027-02-01"];
+    assertEquals(found, [
+      { ...of, calls: 15, days: 3, first, last, lastCalls: 11, pause: 91 },
+      { ...of, client: "once", ...one(once, 7) },
+      {
+        ...of,
+        route: "/video/:token",
+        ...one(once, 3),
+        calls: 6,
+        days: 2,
+        pause: 3,
+        last: "2027-02-05",
+      },
+    ]);
+  });
+
   test("add() records a part once, and none after the end", async ({ ledger, clock, rows }) => {
     const session = await begin(ledger);
     const part = { counts: [CALLS], at: NOON };
@@ -494,6 +531,16 @@ export function testLedger(
     assertEquals(await ledger.session("a"), before);
     const moved = { ...after, sequence: 1, began: now, reported: now };
     assertEquals(await ledger.session("b"), moved, "still open");
+    assertEquals(
+      (await ledger.histories()).map(({ client, calls, days, last }) => {
+        return `${client}: ${calls} on ${days} until ${last}`;
+      }).toSorted(),
+      [
+        "curl: 12 on 2 until 2027-02-01",
+        "later: 3 on 1 until 2027-02-01",
+        "today: 3 on 1 until 2027-02-01",
+      ],
+    );
     assertEquals(await rows(), [
       { ...ROW, day: "2027-01-31", last: NOON - DAY },
       { ...ROW, calls: 9, last: now },
@@ -535,6 +582,18 @@ export function testLedger(
     assertEquals(await forget("2027-02-03"), []);
   });
 
+  test("forget() retains the days on which clients called three times as long", async ({ ledger }) => {
+    const days = [-9, -7, -6, -3, 0].map((past) => ({ ...ROW, last: NOON + past * DAY }));
+    await addRows(ledger, [...days, { ...ROW, client: "old", last: NOON - 8 * DAY }]);
+    await begin(ledger, "open");
+    const now = NOON + 2 * DAY;
+    await ledger.add({ counts: [], at: NOON, report: REPORT }, await begin(ledger), FOREVER);
+    assertEquals(await ledger.forget("2027-01-31", now), true); // three days before now
+    const [history, ...others] = await ledger.histories();
+    assertEquals([history?.first, history?.days, others.length], ["2027-01-25", 4, 0]);
+    assertEquals([await ledger.hasClient("curl"), await ledger.hasClient("old")], [true, false]);
+  });
+
   test("timeline() returns the database's, and refuses a replica's", async ({ database, ledger, clock }) => {
     assertEquals(await ledger.timeline(), "A");
     clock.timeline = "B";
@@ -543,6 +602,11 @@ export function testLedger(
     await assertRejects(() => replica.timeline(), RefusedError, "the database is a replica");
   });
 }
+
+/** A history of one day. */
+const one = (day: string, calls: number) => {
+  return { calls, days: 1, first: day, last: day, lastCalls: calls, pause: undefined };
+};
 
 /** The intents of a report that keeps none. */
 const NOTHING = { kept: [], settled: [], renewed: [] };
