@@ -20,8 +20,8 @@ export type Answer =
   | {
     readonly reason: "redirect";
     readonly status: number;
-    /** The field Location, if there is one. */
-    readonly location: string | null;
+    /** The field Location. */
+    readonly location: string;
   }
   | { readonly reason: "credentials"; readonly status: number }
   | { readonly reason: "rate limit"; readonly status: number }

@@ -147,9 +147,13 @@ async function send(method: Method, url: string, headers: Headers): Promise<Answ
 /** Matches what Deno and Node say of a certificate whose issuer they do not know. */
 const UNTRUSTED = /UnknownIssuer|self-signed certificate|unable to (?:get|verify)/;
 
+/** The statuses that redirect (RFC 9110 §15.4). */
+const REDIRECTS = [301, 302, 303, 307, 308];
+
 function meaningOf({ status, headers }: Response): Answer {
-  if (status >= 300 && status < 400) {
-    return { reason: "redirect", status, location: headers.get("location") };
+  const location = headers.get("location");
+  if (REDIRECTS.includes(status) && location !== null) {
+    return { reason: "redirect", status, location };
   }
   if (status === 401 || status === 403) return { reason: "credentials", status };
   if (status === 429) return { reason: "rate limit", status };

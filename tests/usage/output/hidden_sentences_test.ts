@@ -33,8 +33,8 @@ const ROWS: readonly (readonly [found: HiddenCalls, sentence: string])[] = [
     "https://media.example.com redirects to https://a.test/ (301). To leave the probe out, set PUBLIC_URL= for this command",
   ],
   [
-    { route, reason: "redirect", status: 304, location: null },
-    "https://media.example.com redirects to null (304). To leave the probe out, set PUBLIC_URL= for this command",
+    { route, reason: "not counted", status: 304 },
+    "https://media.example.com answers (304), but no server counted the request under the probe's name: a cache answered, it is another deployment, or something removes the field lifecycle-probe. To leave the probe out, set PUBLIC_URL= for this command",
   ],
   [
     { route, reason: "credentials", status: 403 },
