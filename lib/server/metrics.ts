@@ -40,7 +40,7 @@ export async function exportUsage(policies: RoutePolicies) {
   return {
     add(counts: readonly UsageCount[]): void {
       for (const { calls, route, method, phase, status, impact } of counts) {
-        counter.add(calls, { route, method, phase, status, impact });
+        counter.add(calls, { route, method, phase, status: `${status[0]}xx`, impact });
       }
     },
     setRecording(isRecording: boolean): void {

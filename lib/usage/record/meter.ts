@@ -74,7 +74,11 @@ export class UsageMeter {
   counterFor(responses: ResponseClass): Counter {
     const { route, breaks, moment: { phase, until } } = responses;
     const method = COUNTED_METHODS.has(responses.method) ? responses.method : OTHER;
-    const status = `${Math.floor(responses.status / 100)}xx`;
+    // Who was answered 404, say, may have read it as an answer, so it is told from 401 and the like.
+    const isClientError = !breaks && responses.status >= 400 && responses.status < 500;
+    const status = isClientError
+      ? String(responses.status)
+      : `${Math.floor(responses.status / 100)}xx`;
     const impact: Impact = breaks ? "breaking" : "none";
     const key = `${route} ${method} ${phase} ${until} ${status} ${impact}`;
     let counter = this.#counters.get(key);
