@@ -53,7 +53,7 @@ function recordOf(
   config: Config,
   { routes }: Context,
 ): UsageRecord {
-  const { publicUrl: url, usageDays: retainDays, contact } = config;
+  const { publicUrl: url, contact } = config;
   const routeOf = (path: string) => routes.find((route) => pathOf(route) === path);
   const probe = url === undefined ? undefined : {
     url,
@@ -70,7 +70,6 @@ function recordOf(
   return {
     ledger,
     program: PROGRAM,
-    retainDays,
     probe,
     publicUrl: url,
     contact,

@@ -83,7 +83,7 @@ function withOptions(command: Command): Command {
     .hook("preAction", (command) => {
       const { gate, probe } = command.opts();
       if (gate !== undefined || probe === undefined) return;
-      command.error("error: option '--probe <url>' needs '--gate <days>'");
+      command.error("error: option '--probe <url>' needs '--gate'");
     })
     .requiredOption("--database <url>", "the record: sqlite:PATH, or postgres://…")
     .option(

@@ -4,7 +4,6 @@ import { Command, Option } from "commander";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
 import { StorageError } from "../errors/storage_error.ts";
-import { OTHER } from "../http/user_agent.ts";
 import { argument, numberArgument } from "../input/arguments.ts";
 import { messageOf } from "../input/printable.ts";
 import { describeError } from "../log/log.ts";
@@ -19,6 +18,7 @@ import { sessionText } from "./record/session_name.ts";
 import { announcedPolicies, judgedRoutes } from "./verdict/announcements.ts";
 import { probe, type ProbeOptions, type ProbeResult } from "./verdict/probe.ts";
 import { type ProgramNames, reportUsage, type UsageReport } from "./verdict/report.ts";
+import { mayBeAnybody } from "./verdict/rhythms.ts";
 import { readSessions, waitForReports } from "./verdict/waiting.ts";
 
 /** The parts of the command that each program supplies. */
@@ -38,17 +38,25 @@ interface UsageHost<Options> {
 export interface UsageRecord extends Omit<OwnerPageOptions, "sessions"> {
   readonly ledger: Ledger;
   readonly program: ProgramNames;
-  /** The number of whole days that the ledger retains, if known. */
-  readonly retainDays?: number | undefined;
   /** How to probe the routes, if possible. */
   readonly probe?: Pick<ProbeOptions, "url" | "urlOf" | "fields"> | undefined;
   /** Writes a page. If it cannot, rejects, and leaves the file as it was. */
   readonly writeFile: (name: string, page: string) => Promise<void>;
 }
 
+/** The period in whole days, if none is given. */
+const DEFAULT_DAYS = 30;
+
+/** The options of a run. */
+interface RunOptions extends CommandOptions {
+  /** Whether each client has to be silent for its longest pause, if that is longer. */
+  readonly isByRhythm: boolean;
+}
+
 interface CommandOptions {
   readonly days: number;
-  readonly gate?: number;
+  /** Without a number, `true`. */
+  readonly gate?: number | true;
   readonly client?: string;
   readonly ignore?: string[];
   readonly atMost?: number;
@@ -65,12 +73,13 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
     new Option(flags, description).conflicts(conflicts);
   return new Command("usage")
     .description("Report who calls the deprecated routes, and whether they can be removed.")
-    .option("--days <n>", "the period in whole days before today", daysArgument, 30)
+    .option("--days <n>", "the period in whole days before today", daysArgument, DEFAULT_DAYS)
     .addOption(
       exclusive(
-        "--gate <days>",
-        "print only the verdicts, the last one on all routes: exit 0 if there were no calls in the last" +
-          " DAYS whole days and today so far, 1 if there were, 3 if unknown",
+        "--gate [days]",
+        "print only the verdicts, the first one on all routes: exit 0 if each client has been silent" +
+          " for 30 whole days and today so far, or for its longest pause if that is longer; 1 if one" +
+          " has not, 3 if unknown; with DAYS, all have to be silent for so many days",
         ["html", "restart", "days"],
       ).argParser(daysArgument),
     )
@@ -109,10 +118,15 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
     )
     .action(async (options: CommandOptions & Options, command: Command) => {
       if (options.gate === undefined && options.ignore !== undefined) {
-        command.error("error: option '--ignore <client>' needs '--gate <days>'");
+        command.error("error: option '--ignore <client>' needs '--gate'");
       }
       try {
-        await host.withRecord(options, (record) => runCommand(record, options, host));
+        const isByRhythm = options.gate === true ||
+          options.gate === undefined && command.getOptionValueSource("days") === "default";
+        await host.withRecord(
+          options,
+          (record) => runCommand(record, { ...options, isByRhythm }, host),
+        );
       } catch (error) {
         const isUsual = error instanceof ExitError || error instanceof WrongUsageError;
         if (options.gate === undefined || isUsual) throw error;
@@ -126,7 +140,7 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
 /** Starts the record again, or reports. */
 async function runCommand(
   record: UsageRecord,
-  options: CommandOptions,
+  options: RunOptions,
   host: UsageHost<never>,
 ): Promise<void> {
   if (options.restart) await restartRecord(record, options, host);
@@ -145,7 +159,7 @@ async function restartRecord(
 /** @throws {ExitError} With the verdict as its status, if it is the gate that was asked. */
 async function printReport(
   record: UsageRecord,
-  options: CommandOptions,
+  options: RunOptions,
   { print, printError }: UsageHost<never>,
 ): Promise<void> {
   const { client, gate, html, json } = options;
@@ -178,10 +192,10 @@ async function printReport(
  */
 async function readReport(
   record: UsageRecord,
-  { days, gate, html, route, ...options }: CommandOptions,
+  { days, gate, html, route, ...options }: RunOptions,
   onWait: (sessions: readonly Session[]) => void,
 ): Promise<{ report: UsageReport; sessions: readonly Session[] }> {
-  const { ledger, program, retainDays: usageDays } = record;
+  const { ledger, program } = record;
   const isGate = gate !== undefined;
   await ledger.timeline(); // refuses a replica before anything is waited for
   const finishProbe = isGate ? await startProbe(record, route) : undefined;
@@ -197,14 +211,13 @@ async function readReport(
   const report = await reportUsage(ledger, {
     ...options,
     routes: route ?? all,
-    days: gate ?? days,
+    days: typeof gate === "number" ? gate : days,
     now: time.now,
     sessions,
     intents,
     isGate,
     probe: await finishProbe?.(),
     canProbe: record.probe !== undefined,
-    usageDays,
     program,
   });
   return { report, sessions };
@@ -225,8 +238,8 @@ async function startProbe(
 }
 
 const clientArgument = argument(
-  `the name of one client: ${OTHER} may be anybody`,
-  (name) => name === OTHER ? undefined : name,
+  "the name of one client, and no name that may be anybody's",
+  (name) => mayBeAnybody(name) ? undefined : name,
 );
 
 const callsArgument = numberArgument("a number of calls", 1_000_000);

@@ -22,8 +22,8 @@ function write(folder: string, sessions: Partial<Session>[], rows: UsageRow[] = 
   const session = ledger.prepare(
     `INSERT INTO media_head_session
      (id, policies, machine, pid, process_started, began, reported, timeline, sequence,
-     may_serve_unrecorded, ended)
-     VALUES (?, ?, ?, ?, ?, ?, ?, '', 1, 0, ?)`,
+     may_serve_unrecorded, retain_days, ended)
+     VALUES (?, ?, ?, ?, ?, ?, ?, '', 1, 0, 400, ?)`,
   );
   const { machine, pid, started } = PROCESS;
   for (const { id = "", began = 0, reported = 0, ended = null } of sessions) {
@@ -78,7 +78,7 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   assertEquals(clear, 0);
   assertMatch(
     text,
-    /^Clear: no calls to \/audio\/:token from .*, and the record is complete\.\nThe ver/,
+    /^Clear: no calls to \/audio\/:token from .*, and the record is complete\.\nOn record since .*\nThe ver/,
   );
   write(folder, [{ id: "killed", began: now - 2 * HOUR, reported: now - HOUR }]);
   assertEquals((await gate())[0], 0, "it answered nobody");
@@ -133,7 +133,7 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   assertEquals(verdictOfCalls, 1);
   assertMatch(
     clients,
-    /^Still called: 12 calls to \S+ by 1 client .*\n {2}Overcast, 12 calls, last rec/,
+    /^Still called: 12 calls to \S+ by 1 client .*\n {2}Overcast, 12 calls on 1 day, last rec/,
   );
   const { verdict, clients: [caller] } = JSON.parse((await gate("--json"))[1]);
   assertEquals([verdict, caller.client, caller.calls], ["called", "Overcast", 12]);
@@ -151,6 +151,13 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
     'route "/audio" was never counted, expected "/audio/:token"',
   );
 
+  const anybody = await usage("--gate", "--ignore", "(no User-Agent)");
+  assertEquals(anybody.code, 2);
+  assertStringIncludes(
+    anybody.stderr,
+    "Expected the name of one client, and no name that may be anybody's",
+  );
+  assertEquals((await usage("--gate", "--json")).code, 1);
   for (const days of ["0", "x", "1.5", "-1", "3651"]) {
     const { code, stderr } = await usage("--gate", days);
     assertEquals(code, 2, days);
@@ -159,7 +166,7 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   assertEquals((await usage("--gate", "3650")).code, 1);
   const alone = await usage("--ignore", "Overcast");
   assertEquals(alone.code, 2);
-  assertStringIncludes(alone.stderr, "option '--ignore <client>' needs '--gate <days>'");
+  assertStringIncludes(alone.stderr, "option '--ignore <client>' needs '--gate'");
   const gated = [["--days", "3"], ["--html", "x"], ["--client", "x"], ["--restart"]];
   const restarting = ["--restart", "--html", "y"];
   for (const conflict of [...gated.map((args) => ["--gate", "1", ...args]), restarting]) {
@@ -182,14 +189,19 @@ test("media usage reports one period as text, JSON and a page", async () => {
 
   const { code, stdout, stderr } = await usage("--days", "3");
   assertEquals([code, stderr], [0, ""]);
-  assertMatch(stdout, /\/audio\/:token: 24 calls\. Sunset: no date set\.\n {2}20/);
-  assertMatch(stdout, /may hide others: set PUBLIC_URL, and the gate checks for one\.\n$/);
+  assertMatch(
+    stdout,
+    /^Still called: .*\n\n\/audio\/:token: 24 calls\. Sunset: no date set\.\n {2}Client /,
+  );
+  assertMatch(stdout, /may hide others: set PUBLIC_URL, and the gate checks for one\.\n\nCalls /);
   const PUBLIC_URL = "https://media.example.com";
   const probing = await mediaHere(subject.folder, ["usage"], { PUBLIC_URL });
-  assertMatch(probing.stdout, /may hide others: the gate \(--gate DAYS\) checks for one\.\n$/);
+  assertMatch(probing.stdout, /may hide others: the gate \(--gate\) checks for one\.\n\nCalls /);
   const json = JSON.parse((await usage("--days", "3", "--json")).stdout);
   assertEquals([json.routes[0].calls, json.from], [24, rows[1]?.day]);
   assertEquals(json.completeSince, new Date(began).toISOString());
+  const byDefault = JSON.parse((await usage("--json")).stdout);
+  assertEquals([json.isByRhythm, byDefault.isByRhythm, byDefault.days], [false, true, 30]);
   assert(!/\b1[6-9]\d{11}\b/.test(JSON.stringify(json)), "an instant that is not ISO 8601");
 
   const page = `${subject.folder}/report.html`;

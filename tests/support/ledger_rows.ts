@@ -1,6 +1,7 @@
 /** Sessions and rows in a ledger, written as a server writes them. */
 
 import { assert } from "@std/assert";
+import type { RoutePolicies } from "../../lib/lifecycle/policy.ts";
 import type { BeginOptions, Ledger } from "../../lib/usage/record/ledger.ts";
 import type { Session, UsageCount } from "../../lib/usage/record/records.ts";
 import { PROCESS } from "./counted_call.ts";
@@ -13,10 +14,12 @@ export async function begin(
   ledger: Pick<Ledger, "begin">,
   id: string = crypto.randomUUID(),
   options: BeginOptions = {},
+  policies: RoutePolicies = {},
 ): Promise<Session> {
   const session = {
-    ...{ id, policies: {}, process: PROCESS, sequence: 0, mayServeUnrecorded: false },
+    ...{ id, policies, process: PROCESS, sequence: 0, mayServeUnrecorded: false },
     unmounted: undefined,
+    retainDays: 400,
     publicUrl: "https://api.example.com",
     contact: "mailto:api@example.com",
   };

@@ -272,7 +272,7 @@ export class World {
     const evidence = { ...await readSessions(ledger), timeline: await ledger.timeline() };
     const ask = async (trustStops: boolean): Promise<UsageReport | undefined> => {
       const question = { routes, days, now, ...evidence, isGate: true, trustStops, atMost };
-      return await reportUsage(ledger, { ...question, usageDays: 3, program: PROGRAM })
+      return await reportUsage(ledger, { ...question, program: PROGRAM })
         .catch((error) => {
           if (error instanceof RefusedError) return undefined; // a route that nobody counted yet
           throw error;

@@ -2,6 +2,7 @@
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import {
+  type ClientHistory,
   type Intent,
   LEASE_MS,
   type Session,
@@ -49,6 +50,32 @@ export function row(
   return { ...fixed, client, calls, last, ...more };
 }
 
+/** Returns what a ledger says of the days of the clients in rows. */
+export function historiesOf(rows: readonly UsageRow[]): ClientHistory[] {
+  const calls = rows.filter(({ impact }) => impact === "breaking");
+  return [...Map.groupBy(calls, ({ route, client }) => `${route} ${client}`).values()]
+    .flatMap(([first, ...others]): ClientHistory[] => {
+      if (first === undefined) return [];
+      const all = [first, ...others];
+      const days = [...new Set(all.map(({ day }) => day))].sort();
+      const pauses = days.slice(1).map((day, at) =>
+        (Date.parse(day) - Date.parse(days[at] as string)) / DAY
+      );
+      const last = days.at(-1) as string;
+      const sum = (rows: readonly UsageRow[]) => rows.reduce((sum, { calls }) => sum + calls, 0);
+      return [{
+        route: first.route,
+        client: first.client,
+        calls: sum(all),
+        days: days.length,
+        first: days[0] as string,
+        last,
+        lastCalls: sum(all.filter(({ day }) => day === last)),
+        pause: pauses.length === 0 ? undefined : Math.max(...pauses),
+      }];
+    });
+}
+
 /** Makes a session that began and last reported some hours before now. */
 export function session(
   beganHoursAgo: number,
@@ -59,7 +86,8 @@ export function session(
   const times = { began: at(beganHoursAgo), reported: at(reportedHoursAgo) };
   const sequence = times.reported > times.began ? 1 : 0;
   const timeline = "7-1";
-  return { id: "a", policies: POLICIES, process: PROCESS, timeline, sequence, ...times, ...more };
+  const fixed = { id: "a", policies: POLICIES, process: PROCESS, retainDays: 400 };
+  return { ...fixed, timeline, sequence, ...times, ...more };
 }
 
 /** Makes a session that began some hours before now, and has reported since the report was asked for. */
@@ -80,6 +108,8 @@ export function intent(
 
 /** How to report. */
 interface ReportOptions extends Partial<UsageReportOptions> {
+  /** For how many days servers retain counts. */
+  readonly usageDays?: number;
   /** The start of the record; by default that of the first session. */
   readonly started?: number;
   /** How far the database's clock is behind the ledger's time, in milliseconds. */
@@ -100,11 +130,13 @@ export const PROGRAM: ProgramNames = {
 export async function report(
   rows: readonly UsageRow[],
   sessions: readonly Session[],
-  { started, lag = 0, timeline = "7-1", ...options }: ReportOptions = {},
+  { started, lag = 0, timeline = "7-1", usageDays = 400, ...options }: ReportOptions = {},
 ): Promise<UsageReport> {
-  const ordered = sessions.toSorted((a, b) => a.began - b.began);
+  const ordered = sessions.toSorted((a, b) => a.began - b.began)
+    .map((session) => ({ ...session, retainDays: usageDays }));
   const now = Math.max(NOW, ...sessions.map(({ reported }) => reported));
   const ledger = {
+    histories: () => Promise.resolve(historiesOf(rows)),
     usage: async function* (fromDay: string) {
       yield* rows.filter(({ day }) => day >= fromDay);
       await Promise.resolve();
@@ -115,7 +147,7 @@ export async function report(
     timeline: () => Promise.resolve(timeline),
   };
   const question = {
-    ...{ days: 7, now: NOW, usageDays: 400, program: PROGRAM, sessions: ordered },
+    ...{ days: 7, now: NOW, program: PROGRAM, sessions: ordered },
     ...{ intents: [], isGate: true },
   };
   return await reportUsage(ledger, { ...question, ...options });

@@ -90,8 +90,9 @@ test("media usage --gate fails with 2 where it is wrong, and with 3 where nothin
   };
   execute(
     `INSERT INTO media_head_session
-       (id, policies, pid, process_started, began, reported, timeline, sequence, may_serve_unrecorded)
-     VALUES ('a', '{"/audio/:token":{"deprecatedAt":0,"brownouts":[]}}', 1, 0, 0, 0, '', 0, 0)`,
+       (id, policies, pid, process_started, began, reported, timeline, sequence, may_serve_unrecorded,
+       retain_days)
+     VALUES ('a', '{"/audio/:token":{"deprecatedAt":0,"brownouts":[]}}', 1, 0, 0, 0, '', 0, 0, 400)`,
   );
   check(await gate(UNKNOWN_ROUTE), UNKNOWN_ROUTE);
   const damaged: [sql: string, said: RegExp][] = [

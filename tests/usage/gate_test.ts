@@ -89,9 +89,9 @@ async function onPostgres(folder: string): Promise<Place> {
 const BEFORE = [
   `INSERT INTO media_head_session
      (id, policies, pid, process_started, began, reported, timeline, sequence, ended,
-     may_serve_unrecorded)
+     may_serve_unrecorded, retain_days)
    SELECT 'before', policies, pid, process_started, began - ${3 * DAY}, began, timeline, 1,
-     'stopped', 0 FROM media_head_session`,
+     'stopped', 0, 400 FROM media_head_session`,
   `UPDATE media_head_ledger SET started = started - ${3 * DAY}`,
 ];
 
@@ -137,7 +137,7 @@ const EVENTS: readonly Event[] = [
       return [three];
     },
     [CLEAR, CLEAR],
-    /^\/audio\/:token: clear\n\/video\/:token: clear\nClear: .* and the record is complete\.\n/,
+    /^Clear: .* and the record is complete\.\n\/audio\/:token: clear\n\/video\/:token: clear\n/,
   ],
   [
     "a server that cannot listen",
@@ -158,7 +158,7 @@ const EVENTS: readonly Event[] = [
       return [other];
     },
     [CLEAR, CLEAR],
-    /^\/audio\/:token: clear\n\/video\/:token: clear\nClear: /,
+    /^Clear: .*\n\/audio\/:token: clear\n\/video\/:token: clear\n/,
   ],
   [
     "a server that is killed before it reports a call",
@@ -174,7 +174,7 @@ const EVENTS: readonly Event[] = [
       return [other];
     },
     [UNKNOWN, CLEAR],
-    /^\/audio\/:token: clear on your word\n\/video\/:token: clear\nClear, on your word that no caller is missing though 1 process ended or was cut off: .*\nTrusted: no caller of \/audio\/:token from 20\S+ to 20\S+ is missing, though session \S+ \(process \d+ on /,
+    /^Clear, on your word that no caller is missing though 1 process ended or was cut off: .*\n\/audio\/:token: clear on your word\n\/video\/:token: clear\nTrusted: no caller of \/audio\/:token from 20\S+ to 20\S+ is missing, though session \S+ \(process \d+ on /,
   ],
   [
     "a call that the ledger does not take, and a power cut",
@@ -205,7 +205,7 @@ const EVENTS: readonly Event[] = [
       return [await start()];
     },
     [CALLED, CALLED],
-    /\n {2}app Rare, 1 call, /,
+    /\n {2}app Rare, 1 call on 1 day, .*, release 1\n/,
   ],
   [
     "a power cut before a call is on record, and a stop",
@@ -281,7 +281,7 @@ const EVENTS: readonly Event[] = [
       return [server];
     },
     [CALLED, CALLED],
-    /Still called: 2 calls to .* by 1 client .*\n {2}app 播客, 2 calls/,
+    /Still called: 2 calls to .* by 1 client .*\n.*\n {2}app 播客, 2 calls/,
   ],
   [
     "a hot backup restored as documented, which lacks a call",
@@ -335,7 +335,7 @@ const EVENTS: readonly Event[] = [
       return [];
     },
     [UNKNOWN, UNKNOWN],
-    /^\/audio\/:token: clear\n\/video\/:token: unknown, no calls counted, but until \S+, session \S+ \(.*\) did not count \/video\/:token\n/m,
+    /\n\/audio\/:token: clear\n\/video\/:token: unknown, no calls counted, but until \S+, session \S+ \(.*\) did not count \/video\/:token\n/,
   ],
 ];
 

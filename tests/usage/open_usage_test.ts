@@ -556,7 +556,7 @@ test("lifecycle usage refuses wrong words, and probes a route only by a URL unde
       [["--gate", "1"], 2, /required option '--database <url>'/],
       [[...record, "--gate", "0"], 2, /a number of days from 1/],
       [[...record, "--gate", "1", "--probe", "ftp://a"], 2, /starts with "https:/],
-      [[...record, "--probe", "http://a/v1"], 2, /'--probe <url>' needs '--gate <days>'/],
+      [[...record, "--probe", "http://a/v1"], 2, /'--probe <url>' needs '--gate'/],
       [[...record, "--gate", "1", "--header", "a b: c"], 2, /"NAME: VALUE"/],
       [["--database", "none"], 2, /--database: expected "sqlite:PATH" or "postgres:/],
       [["--database", `sqlite:${folder}/none`], 1, /does not exist yet; start the server to/],

@@ -468,7 +468,7 @@ Deno.test("the report page says the verdict, then who calls, then each route's d
     "8 Jun 2027 to 15 Jun 2027, 12:00 UTC (7 whole days and part of 15 Jun 2027, UTC). Made at 15 Jun 2027, 12:00 UTC.",
     "Still called: 162 calls to /audio/{token} and /video/{token} by 35 clients from 8 Jun 2027",
     "Ignored: zebra (10,000 calls)",
-    "/audio/{token}: called, 102 calls by ",
+    "/audio/{token}: called, 102 calls, the last recorded at ",
     "15 Jun 2027, 12:00 UTC",
     "/audio/{token}",
     "calls; busiest day: 10,000 calls",

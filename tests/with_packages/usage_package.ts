@@ -49,6 +49,7 @@ interface TestRecord extends AsyncDisposable {
 const agedBy = (days: number) =>
   `UPDATE media_head_session SET began = began - ${days * DAY_MS},
     reported = reported - ${days * DAY_MS};
+  UPDATE media_head_day SET day = day - ${days};
   UPDATE media_head_intent SET since = since - ${days * DAY_MS}, until = until - ${days * DAY_MS};
   UPDATE media_head_ledger SET started = started - ${days * DAY_MS}`;
 
@@ -390,21 +391,22 @@ for (const scene of MANY) {
         const [{ code, text }, inJson] = await Promise.all([usage(), usage("--json")]);
         assertEquals(code, 1);
         const lines = sent.map((calls, at) => {
-          const callers = calls.map((count, key) => ({ client: `id ${KEYS[key]}`, count }))
-            .filter(({ count }) => count > 0).sort((a, b) => b.count - a.count);
-          if (callers.length === 0) return `${FORTY[at]}: clear`;
-          const [first, ...others] = callers.map(({ client, count }) => ({ client, count }));
           const total = calls.reduce((sum, count) => sum + count);
-          const by = others.length === 0
-            ? first?.client
-            : [`${first?.client} (${first?.count} calls)`]
-              .concat(others.map(({ client, count }) => `${client} (${count})`)).join(", ");
-          return `${FORTY[at]}: called, ${total} calls by ${by}, the last recorded at TIME`;
+          if (total === 0) return [`${FORTY[at]}: clear`];
+          const callers = calls.flatMap((count, key) =>
+            count > 0 ? `  id ${KEYS[key]}, ${count} call${count === 1 ? "" : "s"} on 1 day` : []
+          );
+          const all = `${total} call${total === 1 ? "" : "s"}`;
+          return [`${FORTY[at]}: called, ${all}, the last recorded at TIME`, ...callers.toSorted()];
         });
-        assertEquals(
-          text.split("\n").slice(0, 40).map((line) => line.replace(/\S+Z$/, "TIME")),
-          lines,
-        );
+        const said = text.split(/\n(?=\/v1)/).slice(1).map((route) => {
+          const [line = "", ...clients] = route.split("\n").filter((line) =>
+            /^(?:\/| )/.test(line)
+          );
+          const named = clients.map((client) => client.replace(/ day, .*/, " day"));
+          return [line.replace(/\S+Z$/, "TIME"), ...named.toSorted()];
+        });
+        assertEquals(said, lines);
         const all = sent.flat().reduce((sum, count) => sum + count);
         const called = sent.filter((calls) => calls.some((count) => count > 0)).length;
         assertMatch(
@@ -590,7 +592,7 @@ needing(...NPM, ...POSTGRES)(
         const tables = "SELECT schemaname || '.' || tablename FROM pg_tables " +
           "WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1";
         const place = options === "" ? "public" : "calls";
-        const ours = ["intent", "ledger", "session", "usage"].map((name) =>
+        const ours = ["day", "intent", "ledger", "session", "usage"].map((name) =>
           `${place}.media_head_${name}`
         );
         assertEquals(await server.query(tables, database), [...ours, "public.session"]);

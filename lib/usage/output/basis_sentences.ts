@@ -6,6 +6,7 @@ import type { PolicyDates } from "../verdict/announcements.ts";
 import type { IgnoredClient } from "../verdict/named_clients.ts";
 import type { TrustableDoubt } from "../verdict/doubts.ts";
 import type { UsageReport } from "../verdict/report.ts";
+import { omissionLines } from "./omission_sentences.ts";
 import {
   count,
   countProcesses,
@@ -23,6 +24,7 @@ export function basisLines(report: UsageReport): string[] {
   const { ignored } = report;
   return [
     ...trustLines(report),
+    ...omissionLines(report),
     ...ignored.map((each) => `Ignored: ${each.client} (${ignoredText(each)})`),
     ...probeLines(report),
     ...otherDatesLines(report),
@@ -162,7 +164,7 @@ function coverageText({ probe, canProbe, program }: UsageReport): string {
   const covered = "The verdict covers the calls that reached the servers. ";
   if (probe === undefined) {
     const remedy = canProbe
-      ? "the gate (--gate DAYS) checks for one."
+      ? "the gate (--gate) checks for one."
       : `${program.howToProbe}, and the gate checks for one.`;
     return `${covered}A cache in front may hide others: ${remedy}`;
   }

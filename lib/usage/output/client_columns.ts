@@ -1,10 +1,9 @@
 /** The columns of a table of clients. */
 
 import { formatInstant } from "../../http/timestamp.ts";
-import { kindOf } from "../record/client_names.ts";
 import type { ClientUsage } from "../verdict/sums.ts";
-import { phasesText } from "./client_sentences.ts";
-import { count, MAX_IN_DETAIL, MAX_LISTED, plural } from "./wording.ts";
+import { phasesText, releasesText } from "./client_sentences.ts";
+import { count, MAX_IN_DETAIL, plural } from "./wording.ts";
 
 /** A column, and where it is shown besides the table of all clients on the operator's page. */
 interface Column {
@@ -32,6 +31,13 @@ const COLUMNS: readonly Column[] = [
     isOfRoute: true,
     isNumber: true,
   },
+  {
+    title: "Days",
+    cellOf: ({ days }) => count(days),
+    isInText: true,
+    isOfRoute: true,
+    isNumber: true,
+  },
   { title: "First call", cellOf: ({ first }) => first, isInText: true, isOfRoute: true },
   {
     title: "Last recorded on",
@@ -41,22 +47,9 @@ const COLUMNS: readonly Column[] = [
   },
   { title: "Routes", cellOf: routesCell, isInText: false, isOfRoute: false },
   { title: "Phases", cellOf: phasesText, isInText: true, isOfRoute: false },
-  { title: "Releases or apps", cellOf: releasesText, isInText: true, isOfRoute: false },
+  { title: "Releases or apps", cellOf: releasesText, isInText: true, isOfRoute: true },
 ];
 
 function routesCell({ routes }: ClientUsage): string {
   return routes.length > MAX_IN_DETAIL ? plural(routes.length, "route") : routes.join(", ");
-}
-
-/**
- * Formats the releases of an app, e.g. "3.0.1 (5 calls), 2.9.4 (3)", or the apps of any other
- * client. A single release of an app is left out.
- */
-function releasesText({ client, releases }: ClientUsage): string {
-  if (kindOf(client) === "app" && releases.length < 2) return "";
-  const listed = releases.slice(0, MAX_LISTED).map(({ release, calls }, at) =>
-    `${release} (${at === 0 ? plural(calls, "call") : count(calls)})`
-  );
-  const more = releases.length - listed.length;
-  return listed.join(", ") + (more > 0 ? `, and ${count(more)} more` : "");
 }

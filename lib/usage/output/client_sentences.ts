@@ -2,8 +2,9 @@
 
 import { formatInstant } from "../../http/timestamp.ts";
 import { PHASES } from "../../lifecycle/policy.ts";
+import { kindOf } from "../record/client_names.ts";
 import type { ClientUsage } from "../verdict/sums.ts";
-import { MAX_LISTED, plural } from "./wording.ts";
+import { count, MAX_LISTED, plural } from "./wording.ts";
 
 /**
  * Formats the phases in which a client called, e.g. "deprecated; 5 calls in the brownout of
@@ -21,11 +22,30 @@ export function brownoutTexts(brownouts: ClientUsage["brownouts"]): string[] {
   );
 }
 
-/** Formats a client's calls, e.g. "app curl, 1 call, last recorded at … (deprecated)". */
+/** Formats the releases of an app, or the apps of any other client, e.g. "3.0 (5 calls), 2.9 (3)". */
+export function releasesText({ calls, releases }: ClientUsage): string {
+  const [only] = releases;
+  if (releases.length === 1 && only?.calls === calls) return only.release;
+  const listed = releases.slice(0, MAX_LISTED).map(({ release, calls }, at) =>
+    `${release} (${at === 0 ? plural(calls, "call") : count(calls)})`
+  );
+  const more = releases.length - listed.length;
+  return listed.join(", ") + (more > 0 ? `, and ${count(more)} more` : "");
+}
+
+/**
+ * Formats a client's calls, e.g. "app curl, 1 call on 1 day, last recorded at … (deprecated), release
+ * 8.1".
+ */
 function clientLine(usage: ClientUsage): string {
-  const { client, calls, last } = usage;
-  const called = `${plural(calls, "call")}, last recorded at ${formatInstant(last)}`;
-  return `${client}, ${called} (${phasesText(usage)})`;
+  const { client, calls, days, last, releases } = usage;
+  const called = `${plural(calls, "call")} on ${plural(days, "day")}, last recorded at ` +
+    `${formatInstant(last)}`;
+  const what = kindOf(client) === "app" ? "release" : "app";
+  const listed = releases.length === 0
+    ? ""
+    : `, ${what}${releases.length === 1 ? "" : "s"} ${releasesText(usage)}`;
+  return `${client}, ${called} (${phasesText(usage)})${listed}`;
 }
 
 /** Formats clients as lines. */

@@ -6,6 +6,7 @@ import { recoveryFrom, recoveryOf } from "../verdict/recovery.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import type { UnknownVerdict } from "../verdict/verdict.ts";
 import { hiddenText } from "./hidden_sentences.ts";
+import { historyText } from "./omission_sentences.ts";
 import {
   capitalized,
   count,
@@ -13,6 +14,7 @@ import {
   endedText,
   intervalText,
   MAX_LISTED,
+  namesText,
   plural,
   processText,
   routesText,
@@ -29,7 +31,8 @@ export function doubtLines(report: UsageReport): string[] {
 }
 
 /** Lists why calls may be missing, except for what routeLines() says of one route. */
-function causeLines({ hidden, doubts }: UnknownVerdict, report: UsageReport): string[] {
+function causeLines(unknown: UnknownVerdict, report: UsageReport): string[] {
+  const { hidden, doubts } = unknown;
   const { judged } = report;
   const isOfRoute = (route: string) => judged.length > 1 && judged.includes(route);
   const causes = [
@@ -40,7 +43,29 @@ function causeLines({ hidden, doubts }: UnknownVerdict, report: UsageReport): st
   ];
   const lines = causes.slice(0, MAX_LISTED);
   const more = causes.length - lines.length;
-  return more > 0 ? [...lines, `and ${count(more)} more`] : lines;
+  if (more > 0) lines.push(`and ${count(more)} more`);
+  if (isOnRareOnly(unknown, report)) lines.push(...rareLines(unknown, report));
+  return lines;
+}
+
+/** Returns whether all doubts are older than the period, so that they concern rare callers only. */
+function isOnRareOnly(
+  { hidden, doubts, uncertain }: UnknownVerdict,
+  { from }: UsageReport,
+): boolean {
+  return uncertain.length > 0 && hidden.length === 0 &&
+    doubts.every(({ until }) => until <= Date.parse(from));
+}
+
+/** Names the clients of which alone it is unknown whether they have called. */
+function rareLines({ uncertain }: UnknownVerdict, { judged }: UsageReport): string[] {
+  const listed = uncertain.slice(0, MAX_LISTED);
+  const more = uncertain.length - listed.length;
+  return [
+    "Only clients that call more rarely than that may have called meanwhile:",
+    ...listed.map((each) => `  ${historyText(each, judged.length > 1)}`),
+    ...more > 0 ? [`  and ${count(more)} more`] : [],
+  ];
 }
 
 /** Says when the verdict can be clear: with the operator's word, if it would help, and without. */
@@ -48,7 +73,7 @@ function outlookLines(unknown: UnknownVerdict, report: UsageReport): string[] {
   const { hidden, doubts, left } = unknown;
   const isOnAll = report.verdict === unknown;
   const recovery = recoveryOf(unknown, report);
-  const day = hidden.length > 0 ? undefined : recoveryFrom(left, report);
+  const day = hidden.length > 0 ? undefined : recoveryFrom(left, unknown, report);
   if (left.length >= doubts.length || day !== undefined && day === recovery) {
     const subject = isOnAll ? "The verdict" : "The unknown routes";
     return recovery === undefined ? [] : [`${subject} cannot be clear before ${recovery}.`];
@@ -69,7 +94,8 @@ function doubtText(doubt: Doubt, { usageDays, days, program }: UsageReport): str
     case "started":
       if (doubt.isOpen) return "no server has registered yet";
       return usageDays !== undefined && usageDays < days
-        ? `the record starts at ${until}: ${retainSetting}=${usageDays} deletes earlier days, so raise it`
+        ? `the record starts at ${until}, and ${retainSetting}=${usageDays} never keeps the ` +
+          `${plural(days, "whole day")} that the period has: raise it, or ask for fewer days`
         : `the record starts at ${until}`;
     case "no server":
       return doubt.start === undefined
@@ -110,7 +136,8 @@ function doubtText(doubt: Doubt, { usageDays, days, program }: UsageReport): str
 }
 
 /** Says in one line why a route is unknown. What concerns other routes, too, is explained once. */
-export function reasonsText({ hidden, doubts }: UnknownVerdict, report: UsageReport): string {
+export function reasonsText(unknown: UnknownVerdict, report: UsageReport): string {
+  const { hidden, doubts, uncertain } = unknown;
   const of = <Reason extends Doubt["reason"]>(reason: Reason) =>
     doubts.filter((doubt): doubt is Extract<Doubt, { reason: Reason }> => doubt.reason === reason);
   const stops = of("stop");
@@ -135,5 +162,8 @@ export function reasonsText({ hidden, doubts }: UnknownVerdict, report: UsageRep
   };
   const hiddenTexts = hidden.map((each) => hiddenText(each, report));
   // Those come last, since some have more than one sentence.
-  return [...Object.values(texts).flat(), ...hiddenTexts].join("; ");
+  const reasons = [...Object.values(texts).flat(), ...hiddenTexts].join("; ");
+  if (!isOnRareOnly(unknown, report)) return reasons;
+  const clients = namesText(uncertain.map(({ client }) => client));
+  return `${clients} may have called: ${reasons}`;
 }

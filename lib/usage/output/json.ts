@@ -17,6 +17,9 @@ const INSTANTS = new Set([
   "until",
   "then",
   "last",
+  "since",
+  "announcedUntil",
+  "onRecordSince",
   "reported",
   "started",
 ]);
@@ -38,7 +41,8 @@ export function usageJson(report: UsageReport): string {
   );
 }
 
-function membersOf({ route, calls, clients, state, ...rest }: RouteVerdict, report: UsageReport) {
+function membersOf(verdict: RouteVerdict, report: UsageReport) {
+  const { route, calls, clients, state, ...rest } = verdict;
   return { route, calls, clients, verdict: state, ...withReasons(rest, report) };
 }
 

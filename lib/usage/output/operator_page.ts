@@ -19,7 +19,7 @@ import { doubtLines } from "./doubt_sentences.ts";
 import { picture } from "./picture.ts";
 import { details, list, pathText, prose } from "./prose.ts";
 import { OPERATOR_PAGE_STYLE, reportPage } from "./report_page.ts";
-import { routeLines, verdictText } from "./verdict_sentences.ts";
+import { dueLines, routeLines, verdictText } from "./verdict_sentences.ts";
 import { MAX_LISTED, plural } from "./wording.ts";
 
 /** The style's class for the colour of each verdict. */
@@ -33,7 +33,13 @@ export function usagePage(report: UsageReport): string {
     `<p>${prose(`${periodText(report)}. ${madeText(report)}`)}</p>
 <section class="banner ${COLOURS[state]}" aria-label="Verdict">
 <p><strong>${prose(verdictText(report))}</strong></p>
-${list([...doubtLines(report), ...basisLines(report)])}
+${
+      list([
+        ...doubtLines(report),
+        ...dueLines(report, report.judged.length > 1),
+        ...basisLines(report),
+      ])
+    }
 </section>
 ${verdictSection(report)}
 ${clientSection(report)}

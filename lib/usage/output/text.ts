@@ -18,57 +18,90 @@ import {
 import { columnsOf } from "./client_columns.ts";
 import { clientLines } from "./client_sentences.ts";
 import { doubtLines } from "./doubt_sentences.ts";
-import { routeLines, verdictText } from "./verdict_sentences.ts";
+import { dueLines, routeLine, verdictText } from "./verdict_sentences.ts";
 import { count, MAX_LISTED, plural } from "./wording.ts";
 
 /** The length of the longest bar, in characters. */
 const BAR_LENGTH = 40;
 
+/** Formats the report: the verdict first, then who calls, and then how that is known. */
 export function usageText(report: UsageReport): string {
+  const { judged, routes, clients } = report;
   return [
-    `${titleText(report)} from ${periodText(report)}\n${madeText(report)} ${sinceText(report)}`,
-    ...report.routes.map((route) => routeText(route, report)),
+    ...judged.length === 0 ? [titleText(report)] : [],
+    [verdictText(report), ...indented(doubtLines(report))].join("\n"),
+    ...routes.map((route) => routeText(route, report)),
+    ...clients.length === 0 ? [] : [daysText(report)],
+    basisLines(report).join("\n"),
+    `${titleText(report)} from ${periodText(report)}\n${madeText(report)} ${sinceText(report)}\n` +
     RULES.join("\n"),
-    clientsText(report.clients),
-    judgement(report),
   ].join("\n\n");
 }
 
+/** Formats the verdict, then those on the routes with their clients, and then their basis. */
 export function gateText(report: UsageReport): string {
-  return judgement(report, clientLines(report.clients.toSorted((a, b) => b.last - a.last)));
+  const { verdicts, routes } = report;
+  const clientsOf = (route: string) =>
+    clientLines(
+      (routes.find((each) => each.route === route)?.clients ?? []).toSorted((a, b) =>
+        b.last - a.last
+      ),
+    );
+  const lines = verdicts.flatMap((verdict) => [
+    ...verdicts.length > 1 ? [routeLine(verdict, report)] : [],
+    ...indented([...clientsOf(verdict.route), ...dueLines(verdict)]),
+  ]);
+  const doubts = indented(doubtLines(report));
+  return [verdictText(report), ...doubts, ...lines, ...basisLines(report)].join("\n");
 }
 
-function judgement(report: UsageReport, callers: readonly string[] = []): string {
-  const details = [...doubtLines(report), ...callers].map((line) => `  ${line}`);
-  return [...routeLines(report), verdictText(report), ...details, ...basisLines(report)].join("\n");
+function indented(lines: readonly string[]): string[] {
+  return lines.map((line) => `  ${line}`);
 }
 
+/** Formats the verdict on a route, its dates, and its clients as a table. */
 function routeText(usage: RouteUsage, report: UsageReport): string {
+  const { verdicts, policies } = report;
+  const { route, clients, otherRequests } = usage;
+  const verdict = verdicts.find((each) => each.route === route);
+  const sunset = sunsetText(policies[route]);
+  const others = otherRequests > 0 ? `; ${plural(otherRequests, "other request")}` : "";
+  const line = verdict === undefined || verdicts.length < 2
+    ? `${route}: ${requestsText(usage)}. ${sunset}`
+    : `${routeLine(verdict, report)}${others}. ${sunset}`;
+  return [
+    line,
+    ...indented(tableLines(clients)),
+    ...indented(verdict === undefined ? [] : dueLines(verdict)),
+  ].join("\n");
+}
+
+/** Formats the calls to each route by day. */
+function daysText(report: UsageReport): string {
+  return report.routes.filter(({ calls }) => calls > 0)
+    .map((usage) => [`Calls to ${usage.route} by day:`, ...dayLines(usage, report)].join("\n"))
+    .join("\n\n");
+}
+
+function dayLines({ route, days }: RouteUsage, report: UsageReport): string[] {
   const { today } = report;
-  const { route, days } = usage;
   const policy = report.policies[route];
   const most = Math.max(...days.map(({ calls }) => calls), 1);
   const width = count(most).length;
   // Days of an incomplete record are left out, unless they have calls: sinceText() covers them.
   const isShown = ({ day, isWhole }: DayUsage) =>
     !hasManyRoutes(report) && (isWhole || day === today);
-  const lines = days.filter((each) => each.calls > 0 || isShown(each)).map((usage) => {
+  return days.filter((each) => each.calls > 0 || isShown(each)).map((usage) => {
     const { day, calls } = usage;
     const bar = "█".repeat(Math.ceil(calls / most * BAR_LENGTH));
     const part = day === today ? ["part of the day"] : [];
     const notes = [...part, ...notesOf(usage, policy).map(noteText)];
     return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...notes].join("  ");
   });
-  const clients = report.routes.length > 1 ? clientLines(usage.clients) : [];
-  return [
-    `${route}: ${requestsText(usage)}. ${sunsetText(policy)}`,
-    ...lines,
-    ...clients.map((line) => `  ${line}`),
-  ].join("\n");
 }
 
-function clientsText(clients: readonly ClientUsage[]): string {
-  if (clients.length === 0) return "No clients called.";
+function tableLines(clients: readonly ClientUsage[]): string[] {
+  if (clients.length === 0) return [];
   const shown = clients.slice(0, MAX_LISTED);
   const columns = columnsOf(shown).filter(({ isInText }) => isInText).map(
     ({ title, cellOf, isNumber }) => {
@@ -82,5 +115,5 @@ function clientsText(clients: readonly ClientUsage[]): string {
   );
   const more = clients.length - shown.length;
   if (more > 0) lines.push(`and ${plural(more, "more client")}`);
-  return lines.join("\n");
+  return lines;
 }

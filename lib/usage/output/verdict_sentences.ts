@@ -2,15 +2,17 @@
 
 import { formatInstant } from "../../http/timestamp.ts";
 import type { UsageReport } from "../verdict/report.ts";
+import type { SilentClients } from "../verdict/rhythms.ts";
 import type { RouteVerdict } from "../verdict/route_verdicts.ts";
 import { callsIn } from "../verdict/sums.ts";
 import { wordsText } from "./basis_sentences.ts";
 import { byText, periodText } from "./call_sentences.ts";
 import { reasonsText } from "./doubt_sentences.ts";
-import { count, MAX_IN_DETAIL, plural, routesText } from "./wording.ts";
+import { dueText } from "./omission_sentences.ts";
+import { count, MAX_LISTED, namesText, plural, routesText } from "./wording.ts";
 
 export function verdictText(report: UsageReport): string {
-  const { verdict, clients, ignored, atMost, judged } = report;
+  const { verdict, clients, ignored, atMost, judged, due, isByRhythm } = report;
   if (judged.length === 0) return "Unknown: no server deprecates a route, so there is no verdict.";
   const to = ` to ${routesText(judged)}${byText(report)}`;
   const span = `from ${periodText(report)}`;
@@ -18,19 +20,27 @@ export function verdictText(report: UsageReport): string {
   const calls = clients.length === 0 ? none : plural(callsIn(clients), "call");
   switch (verdict.state) {
     case "clear": {
-      const allowed = clients.length === 0 ? "" : `, at most ${count(atMost)} allowed,`;
+      const isAllowed = clients.length + due.length > 0;
+      const allowed = isAllowed ? `, at most ${count(atMost)} allowed,` : "";
       const words = wordsText(verdict.trusted);
       const trust = words === "" ? "" : `, on your word ${words}`;
-      return `Clear${trust}: ${calls}${to}${allowed} ${span}, and the record is complete.`;
+      const more = isByRhythm ? `, ${dueCountText(due)}` : "";
+      return `Clear${trust}: ${calls}${to}${allowed} ${span}${more}, and the record is complete.`;
     }
     case "called": {
-      const latest = clients.reduce((a, b) => b.last > a.last ? b : a);
+      const names = [...new Set(due.map(({ client }) => client))];
+      const rare = `${plural(names.length, "client")} ${names.length === 1 ? "calls" : "call"} ` +
+        `more rarely: ${namesText(names)}`;
+      const [first] = clients;
+      if (first === undefined) return `Still called: ${calls}${to} ${span}, but ${rare}.`;
+      const latest = clients.reduce((a, b) => b.last > a.last ? b : a, first);
       const called = judged.filter((route) => clients.some(({ routes }) => routes.includes(route)));
       const isOfOne = report.client !== undefined;
       const by = isOfOne ? byText(report) : ` by ${plural(clients.length, "client")}`;
       const lastBy = isOfOne ? "" : ` by ${latest.client}`;
       return `Still called: ${calls} to ${routesText(called)}${by} ${span}, ` +
-        `the last${lastBy} recorded at ${formatInstant(latest.last)}.`;
+        `the last${lastBy} recorded at ${formatInstant(latest.last)}` +
+        `${names.length === 0 ? "" : `; and ${rare}`}.`;
     }
     case "unknown":
       return `Unknown: ${calls}${to} counted ${span}, but some may be missing.`;
@@ -43,19 +53,45 @@ export function routeLines(report: UsageReport): string[] {
   return verdicts.length > 1 ? verdicts.map((each) => routeLine(each, report)) : [];
 }
 
-/** Formats the verdict on one route, e.g. "/v1/songs: called, 12 calls by app curl, the last …". */
-function routeLine(verdict: RouteVerdict, report: UsageReport): string {
-  const { route, clients } = verdict;
-  const calls = `${plural(verdict.calls, "call")}${callersText(clients)}`;
+/** Says how many clients are due to call again, and how often they called on their last days. */
+function dueCountText(due: SilentClients["due"]): string {
+  if (due.length === 0) return "no client is due by its rhythm";
+  const calls = plural(due.reduce((sum, { lastCalls }) => sum + lastCalls, 0), "call");
+  return due.length === 1
+    ? `1 client is due by its rhythm, with ${calls} on its last day`
+    : `${count(due.length)} clients are due by their rhythm, with ${calls} on their last days`;
+}
+
+/** Lists the clients that are due to call a route again. */
+export function dueLines(
+  { due }: Pick<SilentClients, "due">,
+  isWithRoute = false,
+): string[] {
+  const lines = due.slice(0, MAX_LISTED).map((each) => dueText(each, isWithRoute));
+  const more = due.length - lines.length;
+  return more > 0 ? [...lines, `and ${plural(more, "more client")} by their rhythm`] : lines;
+}
+
+/** Formats the verdict on one route, e.g. "/v1/songs: called, 12 calls, the last recorded at …". */
+export function routeLine(verdict: RouteVerdict, report: UsageReport): string {
+  const { route, clients, due } = verdict;
+  const calls = plural(verdict.calls, "call");
   switch (verdict.state) {
     case "clear": {
       const word = wordsText(verdict.trusted) === "" ? "" : " on your word";
-      const allowed = clients.length === 0
+      const called = [
+        ...clients.length === 0 ? [] : [calls],
+        ...due.length === 0 ? [] : [dueCountText(due)],
+      ];
+      const allowed = called.length === 0
         ? ""
-        : `, ${calls}, at most ${count(report.atMost)} allowed`;
+        : `, ${called.join(", ")}, at most ${count(report.atMost)} allowed`;
       return `${route}: clear${word}${allowed}`;
     }
     case "called": {
+      if (clients.length === 0) {
+        return `${route}: called, by the rhythm of ${plural(due.length, "client")}`;
+      }
       const last = Math.max(...clients.map(({ last }) => last));
       return `${route}: called, ${calls}, the last recorded at ${formatInstant(last)}`;
     }
@@ -64,17 +100,4 @@ function routeLine(verdict: RouteVerdict, report: UsageReport): string {
       return `${route}: unknown, ${counted} counted, but ${reasonsText(verdict, report)}`;
     }
   }
-}
-
-/** Formats who called and how often, e.g. " by app curl (10 calls) and 2 more clients". */
-function callersText(clients: RouteVerdict["clients"]): string {
-  const [only] = clients;
-  if (only === undefined) return "";
-  if (clients.length === 1) return ` by ${only.client}`;
-  const listed = clients.slice(0, MAX_IN_DETAIL)
-    .map(({ client, calls }, at) =>
-      `${client} (${at === 0 ? plural(calls, "call") : count(calls)})`
-    );
-  const more = clients.length - listed.length;
-  return ` by ${listed.join(", ")}${more > 0 ? `, and ${plural(more, "more client")}` : ""}`;
 }

@@ -3,6 +3,7 @@
 import { formatInstant } from "../../http/timestamp.ts";
 import type { Interval } from "../../lifecycle/instant.ts";
 import type { ProcessIdentity } from "../record/records.ts";
+import { listOf } from "../../pages/plain_text.ts";
 import { sessionText } from "../record/session_name.ts";
 
 /** The limit on lines in a list, or names in a cell. The JSON has them all. Routes have no limit. */
@@ -42,7 +43,14 @@ export function countProcesses(doubts: readonly { readonly session?: unknown }[]
 
 /** Names routes, e.g. "/v1/songs and /v1/albums", or counts them, e.g. "40 routes". */
 export function routesText(routes: readonly string[]): string {
-  return routes.length > MAX_IN_DETAIL ? plural(routes.length, "route") : routes.join(" and ");
+  return routes.length > MAX_IN_DETAIL ? plural(routes.length, "route") : listOf(routes);
+}
+
+/** Names clients, e.g. "app curl, app okhttp, and 3 more clients". */
+export function namesText(clients: readonly string[]): string {
+  const listed = clients.slice(0, MAX_IN_DETAIL);
+  const more = clients.length - listed.length;
+  return listed.join(", ") + (more > 0 ? `, and ${plural(more, "more client")}` : "");
 }
 
 /** Returns a text that begins a sentence. */

@@ -32,7 +32,7 @@ import {
 
 const KEY_COLUMNS = USAGE_KEY.join(", ");
 const SESSION_COLUMNS =
-  "id, policies, unmounted, may_serve_unrecorded, public_url, contact, machine, pid, " +
+  "id, policies, unmounted, may_serve_unrecorded, public_url, contact, retain_days, machine, pid, " +
   "process_started, began, reported, timeline, sequence, ended";
 
 /** The facts with which a session begins. */
@@ -112,7 +112,7 @@ export class Ledger {
     { lapsed, lost }: BeginOptions = {},
   ): Promise<BegunSession | undefined> {
     const { id, policies, process, sequence } = session;
-    const { mayServeUnrecorded = false, publicUrl, contact, unmounted } = session;
+    const { mayServeUnrecorded = false, publicUrl, contact, unmounted, retainDays } = session;
     const lapse = "UPDATE media_head_session SET ended = 'lapsed' WHERE id = $1 AND ended IS NULL";
     const ending: Statement[] = [];
     if (lapsed !== undefined) {
@@ -133,9 +133,10 @@ export class Ledger {
     const beginning: Statement = {
       text: `INSERT INTO media_head_session
                (id, policies, machine, pid, process_started, began, reported, timeline, sequence,
-               may_serve_unrecorded, public_url, contact, unmounted)
+               may_serve_unrecorded, public_url, contact, unmounted, retain_days)
              SELECT $1, $2, $3, CAST($4 AS bigint), CAST($5 AS bigint), now, now,
-               ${this.#database.timeline}, $6, CAST($7 AS bigint), $8, $9, $10
+               ${this.#database.timeline}, $6, CAST($7 AS bigint), $8, $9, $10,
+               CAST($11 AS bigint)
              FROM (SELECT ${this.#now} AS now) AS time WHERE true
              ON CONFLICT (id) DO UPDATE SET began = excluded.began, reported = excluded.reported,
              timeline = excluded.timeline, policies = excluded.policies,
@@ -151,6 +152,7 @@ export class Ledger {
         publicUrl ?? null,
         contact ?? null,
         unmounted === undefined ? null : JSON.stringify(unmounted),
+        retainDays,
       ],
     };
     const taking: Statement = {
@@ -550,6 +552,7 @@ function sessionOf(row: Row): Session {
     mayServeUnrecorded: row["may_serve_unrecorded"] === 1,
     publicUrl: row["public_url"] as string | null ?? undefined,
     contact: row["contact"] as string | null ?? undefined,
+    retainDays: row["retain_days"] as number,
     process: {
       machine: row["machine"] as string | null ?? undefined,
       pid: row["pid"] as number,

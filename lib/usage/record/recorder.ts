@@ -489,9 +489,9 @@ export class Recorder {
 }
 
 function newSession(options: RecorderOptions, mounts: Mounts, sequence: number): NewSession {
-  const { process, mayServeUnrecorded, publicUrl, contact } = options;
+  const { process, mayServeUnrecorded, publicUrl, contact, retainDays } = options;
   const id = crypto.randomUUID();
-  return { id, ...mounts, process, mayServeUnrecorded, publicUrl, contact, sequence };
+  return { id, ...mounts, process, mayServeUnrecorded, publicUrl, contact, retainDays, sequence };
 }
 
 const REFUSED = "calls to old paths are refused: the ledger does not take them (see the log)";

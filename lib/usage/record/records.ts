@@ -20,7 +20,7 @@ export interface UsageCount {
   readonly phase: Phase;
   /** The start of the brownout, e.g. `2027-06-10T09:00:00Z`; empty in any other phase. */
   readonly brownout: string;
-  /** The class of the status, e.g. `2xx`. */
+  /** The class of the status, e.g. `2xx`; of requests that are no calls, a 4xx itself, e.g. `404`. */
   readonly status: string;
   readonly impact: Impact;
   /** The name of the client, e.g. `app Overcast`. */
@@ -117,6 +117,8 @@ export interface Session {
   readonly publicUrl?: string | undefined;
   /** The URL at which owners of clients reach the operator, if there is one. */
   readonly contact?: string | undefined;
+  /** The number of whole days for which the process retains counts. */
+  readonly retainDays: number;
   readonly began: number;
   /** When the session last reported. The process was counting from `began` until then. */
   readonly reported: number;

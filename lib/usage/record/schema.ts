@@ -53,6 +53,7 @@ function usageTables(dialect: Dialect): string {
       may_serve_unrecorded ${integer} NOT NULL CHECK (may_serve_unrecorded IN (0, 1)),
       public_url ${text},
       contact ${text},
+      retain_days ${integer} NOT NULL CHECK (${isCount("retain_days", 1)}),
       machine ${text},
       pid ${integer} NOT NULL,
       process_started ${integer} NOT NULL CHECK (${isInstant("process_started")}),

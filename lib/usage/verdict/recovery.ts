@@ -2,7 +2,7 @@
 
 import { DAY_MS, dayOf } from "../record/day.ts";
 import type { Doubt } from "./doubts.ts";
-import type { Verdict } from "./verdict.ts";
+import type { UnknownVerdict, Verdict } from "./verdict.ts";
 
 /** The lengths of a report's period and of the record, in whole UTC days. */
 export interface PeriodLengths {
@@ -16,7 +16,7 @@ export interface PeriodLengths {
 export function recoveryOf(verdict: Verdict, lengths: PeriodLengths): string | undefined {
   return verdict.state !== "unknown" || verdict.hidden.length > 0
     ? undefined
-    : recoveryFrom(verdict.doubts, lengths);
+    : recoveryFrom(verdict.doubts, verdict, lengths);
 }
 
 /**
@@ -25,9 +25,13 @@ export function recoveryOf(verdict: Verdict, lengths: PeriodLengths): string | u
  */
 export function recoveryFrom(
   doubts: readonly Doubt[],
+  { uncertain }: Pick<UnknownVerdict, "uncertain">,
   { days, usageDays }: PeriodLengths,
 ): string | undefined {
   if ((usageDays ?? days) < days || doubts.some(({ isOpen }) => isOpen)) return undefined;
   const last = doubts.at(-1); // the one that ends last
-  return last && dayOf((Math.ceil(last.until / DAY_MS) + days) * DAY_MS);
+  if (last === undefined) return undefined;
+  const silences = uncertain.filter(({ since }) => last.until > since)
+    .map(({ silence }) => Math.min(silence, usageDays ?? silence));
+  return dayOf((Math.ceil(last.until / DAY_MS) + Math.max(days, ...silences)) * DAY_MS);
 }

@@ -9,14 +9,16 @@ import { WrongUsageError } from "../../errors/refused_error.ts";
 import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { DAY_MS, dayOf } from "../record/day.ts";
 import type { Ledger } from "../record/ledger.ts";
-import type { Intent, Session } from "../record/records.ts";
+import type { ClientHistory, Intent, Session } from "../record/records.ts";
 import { announcedPolicies, judgedRoutes, type OtherDates, otherDates } from "./announcements.ts";
 import { completeSince, type Evidence } from "./doubts.ts";
 import { type IgnoredClient, ignoredClients, requireOnRecord } from "./named_clients.ts";
 import type { ProbeResult } from "./probe.ts";
 import type { PeriodLengths } from "./recovery.ts";
+import { type SilentClients, silentClients } from "./rhythms.ts";
 import { judgeRoutes, type Verdicts } from "./route_verdicts.ts";
-import { addUp, callsIn, type ClientUsage, type PhaseCalls } from "./sums.ts";
+import { addUp, callsIn, type ClientErrors, type ClientUsage, type PhaseCalls } from "./sums.ts";
+import { isOpen } from "./session_state.ts";
 import { REPORT_LIMIT_MS } from "./waiting.ts";
 
 /** Calls to one route on one UTC day. */
@@ -51,7 +53,9 @@ export interface ProgramNames {
   readonly retainSetting: string;
 }
 
-export interface UsageReportOptions extends PeriodLengths {
+export interface UsageReportOptions extends Pick<PeriodLengths, "days"> {
+  /** Whether each client is asked for its longest pause, if that is longer than the period. */
+  readonly isByRhythm?: boolean | undefined;
   /** The routes to report on. Default: the routes that servers announce. */
   readonly routes?: readonly string[] | undefined;
   /** The only client to report on. Default: every client. */
@@ -83,9 +87,13 @@ export interface UsageReportOptions extends PeriodLengths {
 export interface UsageReport extends
   Pick<
     UsageReportOptions,
-    "days" | "client" | "now" | "usageDays" | "probe" | "canProbe" | "program"
+    "days" | "client" | "now" | "probe" | "canProbe" | "program"
   >,
+  Pick<PeriodLengths, "usageDays">,
+  SilentClients,
   Verdicts {
+  /** Whether each client is asked for its longest pause, if that is longer than the period. */
+  readonly isByRhythm: boolean;
   /** The policy of each route, from the last session that announced one. */
   readonly policies: RoutePolicies;
   /** The dates that running servers announce, other than those of the policies. */
@@ -107,6 +115,12 @@ export interface UsageReport extends
    * Since when the record is complete, in milliseconds since the epoch; `undefined` if it is not.
    */
   readonly completeSince: number | undefined;
+  /** How far back calls are on record, in milliseconds since the epoch, if there are any sessions. */
+  readonly onRecordSince: number | undefined;
+  /** The latest sunset that is announced for a route to judge, if it has not passed. */
+  readonly announcedUntil: number | undefined;
+  /** The requests to the routes to judge, except calls, that were answered 4xx; most first. */
+  readonly clientErrors: readonly ClientErrors[];
   /**
    * The judged routes that processes may serve where the ledger does not take the calls. Their
    * verdicts rest on there being no such calls, beyond the sessions that the doubts name.
@@ -121,10 +135,10 @@ export interface UsageReport extends
  * @throws {WrongUsageError} If other routes are on record, but not the one given.
  */
 export async function reportUsage(
-  ledger: Pick<Ledger, "usage" | "hasClient" | "started" | "time" | "timeline">,
+  ledger: RecordReader & Pick<Ledger, "hasClient">,
   options: UsageReportOptions,
 ): Promise<UsageReport> {
-  const { days, client, now, usageDays, probe, canProbe, program } = options;
+  const { days, client, now, probe, canProbe, program, isByRhythm = false } = options;
   const { sessions, intents, isGate = false } = options;
   const { ignore = [], atMost = 0, trustStops = false } = options;
   const period = Array.from({ length: days + 1 }, (_, ago) => dayOf(now - (days - ago) * DAY_MS));
@@ -135,13 +149,27 @@ export async function reportUsage(
   requireCounted(judged, policies);
   // Once no route is deprecated, the report still says who called.
   const listed = judged.length > 0 ? judged : Object.keys(policies);
-  const { sums, ...read } = await readRecord(ledger, from, { listed, period, client });
+  const { sums, histories, ...read } = await readRecord(ledger, from, { listed, period, client });
   if (client !== undefined && sums.clients.length === 0) await requireOnRecord(client, ledger);
   const ignored = await ignoredClients(ignore, sums.clients, ledger);
 
   const settledSince = isGate ? now : now - REPORT_LIMIT_MS;
   const evidence: Evidence = { sessions, intents, judgedAt: now, settledSince, ...read };
-  const isCounted = ({ client }: ClientUsage) => !ignore.includes(client);
+  const isCounted = ({ client }: Pick<ClientUsage, "client">) => !ignore.includes(client);
+  const usageDays = retainedDays(sessions);
+  const lengths = { days, usageDays };
+  const silentOn = (route: string, clients: readonly ClientUsage[]) => {
+    const called = new Set(clients.map(({ client }) => client));
+    const others = histories.filter((each) =>
+      each.route === route && !called.has(each.client) && isCounted(each) &&
+      (client === undefined || each.client === client)
+    );
+    return silentClients(others, { now, days, isByRhythm, retained: usageDays });
+  };
+  const announcedUntil = (route: string) => {
+    const sunset = policies[route]?.sunsetAt;
+    return sunset !== undefined && sunset > now ? sunset : undefined;
+  };
   const routes = sums.routes.map(({ route, days, otherRequests, clients }): RouteUsage => {
     const since = completeSince(evidence, [route], trustStops) ?? Infinity;
     return {
@@ -154,9 +182,15 @@ export async function reportUsage(
   });
   const { verdict, verdicts, unknown, recovery } = judgeRoutes(
     evidence,
-    routes.filter(({ route }) => judged.includes(route)),
-    { from: start, atMost, trustStops, hidden: probe?.hidden ?? [], lengths: options },
+    sums.routes.filter(({ route }) => judged.includes(route)).map(({ route, clients }) => ({
+      route,
+      clients: clients.filter(isCounted),
+      ...silentOn(route, clients),
+      announcedUntil: announcedUntil(route),
+    })),
+    { from: start, atMost, trustStops, hidden: probe?.hidden ?? [], lengths },
   );
+  const sunsets = verdicts.flatMap(({ announcedUntil = [] }) => announcedUntil);
   return {
     days,
     client,
@@ -166,6 +200,7 @@ export async function reportUsage(
     policies,
     usageDays,
     program,
+    isByRhythm,
     judged,
     clients: sums.clients.filter(isCounted),
     ignored,
@@ -175,6 +210,13 @@ export async function reportUsage(
     probes: sums.probes,
     verdict,
     verdicts,
+    due: verdicts.flatMap(({ due }) => due),
+    earlier: verdicts.flatMap(({ earlier }) => earlier),
+    announcedUntil: sunsets.length === 0 ? undefined : Math.max(...sunsets),
+    clientErrors: sums.clientErrors.filter((each) =>
+      judged.includes(each.route) && isCounted(each)
+    ),
+    onRecordSince: onRecordSince(read.started, { now, usageDays, histories }),
     unknown,
     routes,
     completeSince: completeSince(evidence, judged, trustStops),
@@ -189,9 +231,12 @@ export async function reportUsage(
   };
 }
 
+/** Reads what a report needs besides sessions and intents. */
+type RecordReader = Pick<Ledger, "histories" | "usage" | "started" | "time" | "timeline">;
+
 /** Reads a ledger from a day on, after its sessions and intents. */
 async function readRecord(
-  ledger: Pick<Ledger, "usage" | "started" | "time" | "timeline">,
+  ledger: RecordReader,
   from: string,
   question: Parameters<typeof addUp>[1],
 ) {
@@ -199,10 +244,36 @@ async function readRecord(
   // the record moves before days are deleted, so it is read afterwards. If the timeline is then still
   // that of the sessions, all of this is.
   const time = await ledger.time();
+  const histories = await ledger.histories(); // a call that is recorded later is among the rows
   const sums = await addUp(ledger.usage(from), question);
   const started = await ledger.started();
   const timeline = await ledger.timeline();
-  return { time, sums, started, timeline };
+  return { time, histories, sums, started, timeline };
+}
+
+/** Returns for how many days servers retain counts, by the shortest if they differ. */
+function retainedDays(sessions: readonly Session[]): number | undefined {
+  const open = sessions.filter((session) => isOpen(session));
+  const last = sessions.toSorted((a, b) => a.reported - b.reported).slice(-1);
+  const days = (open.length > 0 ? open : last).map(({ retainDays }) => retainDays);
+  return days.length === 0 ? undefined : Math.min(...days);
+}
+
+/**
+ * Returns how far back calls are on record: to the start of the record; or where counts are deleted
+ * since, to the first day on which a client called.
+ */
+function onRecordSince(
+  started: number | undefined,
+  { now, usageDays = Infinity, histories }: {
+    readonly now: number;
+    readonly usageDays: number | undefined;
+    readonly histories: readonly ClientHistory[];
+  },
+): number | undefined {
+  const isDeleted = started !== undefined && now - started >= usageDays * DAY_MS;
+  if (!isDeleted) return started;
+  return Math.min(started, ...histories.map(({ first }) => Date.parse(first)));
 }
 
 /**

@@ -10,6 +10,8 @@ export type PhaseCalls = Partial<Record<Phase, number>>;
 export interface ClientUsage {
   readonly client: string;
   readonly calls: number;
+  /** The number of days with calls. */
+  readonly days: number;
   /** The first day of the period with a call. */
   readonly first: string;
   /** When the last call was recorded, in milliseconds since the epoch. */
@@ -23,6 +25,15 @@ export interface ClientUsage {
    * release on record are in none of them.
    */
   readonly releases: readonly ReleaseUsage[];
+}
+
+/** The requests of one client, no calls, that were answered with one status from 400 to 499. */
+export interface ClientErrors {
+  readonly route: string;
+  /** The status, e.g. `404`. */
+  readonly status: string;
+  readonly client: string;
+  readonly requests: number;
 }
 
 type ReleaseUsage = Pick<UsageRow, "release" | "calls" | "last">;
@@ -45,6 +56,7 @@ export async function addUp(
   });
   const clients = new ClientSums();
   const probes = new Map<string, number>();
+  const clientErrors = new Map<string, ClientErrors>();
   for await (const row of rows) {
     const route = routes.find(({ route }) => route === row.route);
     if (route === undefined || client !== undefined && row.client !== client) continue;
@@ -52,6 +64,11 @@ export async function addUp(
       add(probes, row.client, row.calls);
     } else if (row.impact === "none") {
       route.otherRequests += row.calls;
+      if (!isClientError(row)) continue;
+      const { status, client, calls } = row;
+      const key = [row.route, status, client].join("\0");
+      const requests = calls + (clientErrors.get(key)?.requests ?? 0);
+      clientErrors.set(key, { route: row.route, status, client, requests });
     } else {
       // A day after today comes from a database's clock that was ahead. It counts as today.
       const day = route.days[indexes.get(row.day) ?? period.length - 1];
@@ -66,8 +83,14 @@ export async function addUp(
   return {
     routes: routes.map(({ clients, ...usage }) => ({ ...usage, clients: clients.usages() })),
     clients: clients.usages(),
+    clientErrors: [...clientErrors.values()].sort((a, b) => b.requests - a.requests),
     probes: [...probes].map(([probe, requests]) => ({ probe, requests })),
   };
+}
+
+/** Returns whether requests, no calls, were answered with a client error (RFC 9110 §15.5). */
+function isClientError({ status, method }: UsageRow): boolean {
+  return status.startsWith("4") && method !== "OPTIONS"; // which is no call, whatever its status
 }
 
 /** Adds up the calls of each client. */
@@ -93,6 +116,7 @@ class ClientSum {
   readonly #first: string; // rows come by day
   #calls = 0;
   #last = -Infinity;
+  readonly #days = new Set<string>();
   readonly #routes = new Set<string>();
   readonly #phases: PhaseCalls = {};
   readonly #brownouts = new Map<string, number>();
@@ -103,9 +127,10 @@ class ClientSum {
     this.#first = day;
   }
 
-  add({ route, phase, brownout, calls, last, release }: UsageRow): void {
+  add({ day, route, phase, brownout, calls, last, release }: UsageRow): void {
     this.#calls += calls;
     this.#last = Math.max(this.#last, last);
+    this.#days.add(day);
     this.#routes.add(route);
     this.#phases[phase] = (this.#phases[phase] ?? 0) + calls;
     if (brownout !== "") add(this.#brownouts, brownout, calls);
@@ -122,6 +147,7 @@ class ClientSum {
     return {
       client: this.#client,
       calls: this.#calls,
+      days: this.#days.size,
       first: this.#first,
       last: this.#last,
       routes: [...this.#routes].sort(),

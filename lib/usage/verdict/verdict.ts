@@ -8,6 +8,7 @@ import {
   trustableDoubts,
 } from "./doubts.ts";
 import type { HiddenCalls } from "./hidden_calls.ts";
+import type { SilentClient } from "./rhythms.ts";
 
 /** Whether the routes that the verdict names can be removed. */
 export type Verdict =
@@ -27,13 +28,21 @@ export interface UnknownVerdict {
   readonly hidden: readonly HiddenCalls[];
   /** The doubts that would remain if the operator could vouch for the others. */
   readonly left: readonly Doubt[];
+  /** The clients whose rhythm reaches back from before the period to a doubt. */
+  readonly uncertain: readonly SilentClient[];
+}
+
+/** A route, and the clients that have called it, but not in the period. */
+export interface AskedRoute {
+  readonly route: string;
+  readonly silent: readonly SilentClient[];
 }
 
 /** Returns the verdict on a period with no more calls than allowed; unknown without routes. */
 export function judge(
   evidence: Evidence,
   { routes, from, trustStops, hidden }: {
-    readonly routes: readonly string[];
+    readonly routes: readonly AskedRoute[];
     /** The start of the period. It ends at the instant of the verdict. */
     readonly from: number;
     /** Whether the operator vouches for all stops, and for what is like them. */
@@ -41,12 +50,32 @@ export function judge(
     readonly hidden: readonly HiddenCalls[];
   },
 ): Verdict {
-  const isInPeriod = ({ until }: { readonly until: number }) => until > from;
-  const doubts = doubtsOf(evidence, routes, trustStops).filter(isInPeriod);
+  const rare = routes.map(({ route, silent }) => ({
+    route,
+    silent: silent.filter(({ since }) => since < from),
+  }));
+  /** Returns the doubts in the period, and those before it to which the rhythm of a client reaches. */
+  const asked = <Each extends { readonly until: number }>(
+    find: (routes: readonly string[]) => readonly Each[],
+  ): Each[] => {
+    const found = find(routes.map(({ route }) => route)).filter(({ until }) => until > from);
+    const older = rare.flatMap(({ route, silent }) => {
+      const since = Math.min(...silent.map(({ since }) => since));
+      return since === Infinity ? [] : find([route])
+        .filter(({ until }) => until > since && until <= from);
+    });
+    // What concerns several routes is listed once.
+    return [...new Map([...found, ...older].map((each) => [JSON.stringify(each), each])).values()];
+  };
+  const byEnd = (a: Doubt, b: Doubt) => a.until - b.until;
+  const doubts = asked((names) => doubtsOf(evidence, names, trustStops)).sort(byEnd);
   if (doubts.length + hidden.length === 0 && routes.length > 0) {
-    const trusted = trustableDoubts(evidence, routes).filter(isInPeriod);
-    return { state: "clear", trusted };
+    return { state: "clear", trusted: asked((names) => trustableDoubts(evidence, names)) };
   }
-  const left = doubtsOf(evidence, routes, true).filter(isInPeriod);
-  return { state: "unknown", doubts, hidden, left };
+  const left = asked((names) => doubtsOf(evidence, names, true)).sort(byEnd);
+  const uncertain = rare.flatMap(({ route, silent }) => {
+    const last = Math.max(...doubtsOf(evidence, [route], trustStops).map(({ until }) => until));
+    return silent.filter(({ since }) => last > since);
+  });
+  return { state: "unknown", doubts, hidden, left, uncertain };
 }

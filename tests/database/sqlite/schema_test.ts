@@ -61,8 +61,16 @@ const ITEMS: Row[] = [
 ].map(([what, record, isSound]) => [what, "item", record, isSound] as Row);
 
 const USAGE = { ...COUNT, day: "2027-02-01", client: "curl", calls: 3, last: 5 };
+const CALLS = { day: 20_000, route: "/v1", client: "curl", calls: 3 };
 const SESSION = {
-  ...{ id: "a", policies: "{}", may_serve_unrecorded: 0, pid: 1, process_started: 4 },
+  ...{
+    id: "a",
+    policies: "{}",
+    may_serve_unrecorded: 0,
+    retain_days: 400,
+    pid: 1,
+    process_started: 4,
+  },
   ...{ began: 5, reported: 9, timeline: "", sequence: 0 },
 };
 const INTENT = { id: "i", session: "a", sequence: 0, route: "/v1", since: 5, until: 9 };
@@ -79,6 +87,11 @@ const LEDGER_ROWS: Row[] = [
   ["no calls", "usage", { ...USAGE, calls: 0 }, false],
   ["half a call", "usage", { ...USAGE, calls: 1.5 }, false],
   ["a row without its last instant", "usage", { ...USAGE, last: null }, false],
+  ["calls on a day", "day", CALLS, true],
+  ["calls on half a day", "day", { ...CALLS, day: 20_000.5 }, false],
+  ["calls on a day that has no date", "day", { ...CALLS, day: 1e9 }, false],
+  ["no calls on a day", "day", { ...CALLS, calls: 0 }, false],
+  ["calls by nobody on a day", "day", { ...CALLS, client: null }, false],
   ["a session", "session", SESSION, true],
   ["a session that stopped", "session", { ...SESSION, ended: "stopped" }, true],
   ["a session that was declared gone", "session", { ...SESSION, ended: "gone" }, false],
@@ -90,6 +103,7 @@ const LEDGER_ROWS: Row[] = [
     { ...SESSION, may_serve_unrecorded: 2 },
     false,
   ],
+  ["a session that retains nothing", "session", { ...SESSION, retain_days: 0 }, false],
   ["a session that ended otherwise", "session", { ...SESSION, ended: "bored" }, false],
   ["a session of nobody", "session", { ...SESSION, id: "" }, false],
   ["a session with half a policy", "session", { ...SESSION, policies: "{" }, false],

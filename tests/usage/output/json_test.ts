@@ -19,12 +19,13 @@ import {
 
 /** The members that every report has, in order. */
 const ALWAYS_THERE = [
-  ...["days", "from", "today", "now", "policies", "usageDays", "judged", "clients", "ignored"],
-  ...["atMost", "probes", "verdict", "verdicts", "routes", "completeSince"],
+  ...["days", "from", "today", "now", "policies", "usageDays", "isByRhythm", "judged"],
+  ...["clients", "ignored", "atMost", "probes", "verdict", "verdicts", "due", "earlier"],
+  ...["announcedUntil", "clientErrors", "onRecordSince", "routes", "completeSince"],
   ...["servedUnrecorded", "otherDates"],
 ];
 const without = (name: string) => ALWAYS_THERE.filter((each) => each !== name);
-const OF_ROUTE = ["route", "calls", "clients", "verdict"];
+const OF_ROUTE = ["route", "calls", "clients", "verdict", "due", "earlier", "announcedUntil"];
 
 const stopped = { id: "b", ended: "stopped" } as const;
 
@@ -60,16 +61,16 @@ const REPORTS: readonly (readonly [
     [],
     [session(1000, 30, stopped), running(29)],
     "unknown: unknown, unknown",
-    [...ALWAYS_THERE, "recovery", "doubts", "hidden", "left"],
-    [...OF_ROUTE, "doubts", "hidden", "left", "recovery"],
+    [...ALWAYS_THERE, "recovery", "doubts", "hidden", "left", "uncertain"],
+    [...OF_ROUTE, "doubts", "hidden", "left", "uncertain", "recovery"],
   ],
   [
     "unknown, and no such day",
     [],
     [session(1000, 8, { id: "s" })],
     "unknown: unknown, unknown",
-    [...without("completeSince"), "doubts", "hidden", "left"],
-    [...OF_ROUTE, "doubts", "hidden", "left"],
+    [...without("completeSince"), "doubts", "hidden", "left", "uncertain"],
+    [...OF_ROUTE, "doubts", "hidden", "left", "uncertain"],
   ],
 ];
 

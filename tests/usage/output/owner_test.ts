@@ -75,7 +75,7 @@ for (const [name, needs, urlOf] of ENGINES) {
         const text = (await usage()).stdout;
         assertMatch(
           text,
-          / {2}Releases or apps\napp Overcast .* {2}3\.0\.1 \(5 calls\), 2\.9\.4 \(3\)\n/,
+          / {2}Releases or apps\n {2}app Overcast .* {2}3\.0\.1 \(5 calls\), 2\.9\.4 \(3\)\n/,
         );
 
         const file = `${folder}/page.html`;

@@ -1,6 +1,12 @@
 /** The suite of every ledger. */
 
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import type { Database, Statement } from "../../../lib/database/sql/database.ts";
 import { RefusedError } from "../../../lib/errors/refused_error.ts";
 import { StorageError } from "../../../lib/errors/storage_error.ts";
@@ -15,6 +21,9 @@ import {
   type Session,
   type UsageRow,
 } from "../../../lib/usage/record/records.ts";
+import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
+import { usageCommand } from "../../../lib/usage/usage_command.ts";
+import { PROGRAM } from "../../support/usage_report.ts";
 import { COUNT, DAY, NOON } from "../../support/counted_call.ts";
 import { ledgerAt } from "../../support/ledger_at.ts";
 import { addRows, begin, FOREVER } from "../../support/ledger_rows.ts";
@@ -138,6 +147,63 @@ export function testLedger(
         last: "2027-02-05",
       },
     ]);
+  });
+
+  test("a client that calls once a quarter is called until it is silent for longer than that", async ({ database, ledger, clock }) => {
+    clock.now = Date.parse("2027-01-01");
+    const client = "id quarterly-billing";
+    const policy = definePolicy({ deprecatedAt: "2026-11-21" });
+    let session = await begin(ledger, "a", {}, { [ROW.route]: policy });
+    const on = async (at: string, calls = 0) => {
+      clock.now = Date.parse(at);
+      const counts = calls === 0 ? [] : [{ ...COUNT, client, release: "2.1", calls }];
+      assert(await ledger.add({ counts, at: clock.now, report: REPORT }, session, FOREVER));
+      session = { ...session, sequence: session.sequence + 1, reported: clock.now };
+    };
+    const gate = async (...days: string[]) => {
+      let text = "";
+      const print = (line: string) => Promise.resolve(void (text += `${line}\n`));
+      const writeFile = () => Promise.resolve();
+      const status = await usageCommand({
+        withRecord: (_, action) => action({ ledger, program: PROGRAM, writeFile }),
+        print,
+        printError() {},
+      }).parseAsync(["--gate", ...days], { from: "user" }).catch((error) => error.status);
+      return [status, text] as const;
+    };
+    for (const day of ["2027-04-15", "2027-07-15", "2027-10-15"]) await on(`${day}T09:00:00Z`, 500);
+
+    await on("2027-11-27T12:00:00Z");
+    const [fixed, named] = await gate("30");
+    assertEquals(fixed, 0, named);
+    assertStringIncludes(
+      named,
+      "\nLeft out: 1 client that last called before 2027-10-28:\n" +
+        `  ${client}: 1,500 calls on 3 days from 2027-04-15 to 2027-10-15, at most 92 days apart\n` +
+        "On record since 2027-01-01: what comes more rarely is not on it.\n",
+    );
+    const [status, text] = await gate();
+    assertEquals(status, 1, text);
+    assertStringIncludes(
+      text,
+      `\n  ${client}: 1,500 calls on 3 days, at most 92 days apart, the last on 2027-10-15; silent for ` +
+        "longer than that from 2028-01-16 on\n",
+    );
+    await on("2028-01-15T23:59:59Z");
+    assertEquals((await gate())[0], 1);
+    await on("2028-01-16T00:00:00Z");
+    const [clear, last] = await gate();
+    assertEquals(clear, 0, last);
+    assertMatch(
+      last,
+      /^Clear: no calls to \S+ from .*, no client is due by its rhythm, and the record is complete\.\n/,
+    );
+    assertMatch(
+      last,
+      /\nOn record since 2027-01-01: jobs more than 126 days apart are not on it, /,
+    );
+    const isUsed = await database.query({ text: "SELECT count(*) AS days FROM media_head_day" });
+    assertEquals(isUsed, [{ days: 3 }]);
   });
 
   test("add() records a part once, and none after the end", async ({ ledger, clock, rows }) => {

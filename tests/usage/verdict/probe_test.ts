@@ -135,9 +135,9 @@ async function serve(
     ledger.exec(
       `INSERT INTO media_head_session
          (id, policies, pid, process_started, began, reported, timeline, sequence, ended,
-         may_serve_unrecorded)
+         may_serve_unrecorded, retain_days)
        SELECT 'before', policies, pid, process_started, began - ${3 * DAY}, began, timeline, 1,
-         'stopped', 0 FROM media_head_session;
+         'stopped', 0, 400 FROM media_head_session;
        UPDATE media_head_ledger SET started = started - ${3 * DAY}`,
     );
   }
@@ -186,7 +186,7 @@ needing("processes", ...NGINX)(
           assertEquals(code, CLEAR, stdout);
           assertMatch(
             stdout,
-            /^Clear: no calls to .*\nNot counted as calls: \d+ requests by \d prob/m,
+            /^Clear: no calls to .*\n(?:.*\n){3}Not counted as calls: \d+ requests by \d prob/m,
           );
           assertMatch(
             stdout,
@@ -216,6 +216,11 @@ const UNANSWERED: readonly (readonly [what: string, Front, RegExp])[] = [
     "a redirect",
     answering(301, " https://a.test/"),
     /http:\S+ redirects to https:\/\/a.test\/ \(301\)/,
+  ],
+  [
+    "a 304, which is no redirect",
+    answering(304),
+    /http:\S+ answers \(304\), but no server counted /,
   ],
   ["a demand for credentials", answering(401), /http:\S+ asks for credentials \(401\)/],
   ["a rate limit", answering(429), /http:\S+ limits the rate of requests \(429\)/],

@@ -1,0 +1,94 @@
+/** The sentences on what a verdict leaves out, or cannot see. */
+
+import { formatInstant } from "../../http/timestamp.ts";
+import { dayOf } from "../record/day.ts";
+import type { ClientHistory } from "../record/records.ts";
+import type { UsageReport } from "../verdict/report.ts";
+import { longestShown, type SilentClient } from "../verdict/rhythms.ts";
+import { count, MAX_IN_DETAIL, namesText, plural, routesText } from "./wording.ts";
+
+/** Lists what the verdicts leave out. */
+export function omissionLines(report: UsageReport): string[] {
+  return [
+    ...announcedLines(report),
+    ...earlierLines(report),
+    ...onRecordLines(report),
+    ...clientErrorLines(report),
+  ];
+}
+
+/** Says which clear routes are announced until a sunset that has not passed. */
+function announcedLines({ verdicts }: UsageReport): string[] {
+  const routes = Map.groupBy(
+    verdicts.filter(({ state }) => state === "clear"),
+    ({ announcedUntil }) => announcedUntil,
+  );
+  return [...routes].flatMap(([until, verdicts]) => {
+    if (until === undefined) return [];
+    const names = routesText(verdicts.map(({ route }) => route));
+    return `Announced until ${formatInstant(until)}: deleting ${names} before breaks the ` +
+      "announcement.";
+  });
+}
+
+/** Names who called clear routes, but not in the period. */
+function earlierLines({ verdicts, from, judged }: UsageReport): string[] {
+  const clear = verdicts.filter(({ state }) => state === "clear");
+  const earlier = clear.flatMap(({ earlier }) => earlier)
+    .sort((a, b) => a.last < b.last ? 1 : a.last > b.last ? -1 : 0);
+  if (earlier.length === 0) return [];
+  const clients = new Set(earlier.map(({ client }) => client)).size;
+  const listed = earlier.slice(0, MAX_IN_DETAIL);
+  const more = earlier.length - listed.length;
+  return [
+    `Left out: ${plural(clients, "client")} that last called before ${from}` +
+    `${earlier.length > 1 ? ", the latest first" : ""}:`,
+    ...listed.map((each) => `  ${historyText(each, judged.length > 1)}`),
+    ...more > 0 ? [`  and ${count(more)} more, which --json lists`] : [],
+  ];
+}
+
+/** Formats the days of a client, e.g. "app a: 9 calls on 3 days from … to …, at most 7 days apart". */
+export function historyText(history: ClientHistory, isWithRoute: boolean): string {
+  const { route, client, calls, days, first, last, pause } = history;
+  const to = isWithRoute ? ` to ${route}` : "";
+  const span = days === 1 ? `on ${last}` : `on ${plural(days, "day")} from ${first} to ${last}`;
+  const apart = pause === undefined ? "" : `, at most ${plural(pause, "day")} apart`;
+  return `${client}: ${plural(calls, "call")}${to} ${span}${apart}`;
+}
+
+/** Formats what a client's rhythm makes due, and until when. */
+export function dueText(silent: SilentClient, isWithRoute: boolean): string {
+  const { route, client, calls, days, pause, last, silentFrom } = silent;
+  const to = isWithRoute ? ` to ${route}` : "";
+  const apart = pause === undefined ? "" : `, at most ${plural(pause, "day")} apart`;
+  const called = `${plural(calls, "call")}${to} on ${plural(days, "day")}${apart}`;
+  return `${client}: ${called}, the last on ${last}; silent for longer than that from ` +
+    `${silentFrom} on`;
+}
+
+/** Says how far back calls are on record, and so what clear verdicts cannot see. */
+function onRecordLines({ verdicts, onRecordSince, now, isByRhythm }: UsageReport): string[] {
+  if (onRecordSince === undefined || verdicts.every(({ state }) => state !== "clear")) return [];
+  const since = `On record since ${dayOf(onRecordSince)}`;
+  const days = longestShown(now - onRecordSince);
+  return [
+    isByRhythm
+      ? `${since}: jobs more than ${plural(days, "day")} apart are not on it, or not with the ` +
+        "three days that show a rhythm."
+      : `${since}: what comes more rarely is not on it.`,
+  ];
+}
+
+/** Names who was answered 4xx, and so may have read that as an answer. */
+function clientErrorLines({ clientErrors }: UsageReport): string[] {
+  const byStatus = [...Map.groupBy(clientErrors, ({ status }) => status)]
+    .sort(([a], [b]) => a < b ? -1 : 1);
+  return byStatus.map(([status, errors]) => {
+    const requests = errors.reduce((sum, { requests }) => sum + requests, 0);
+    const clients = [...new Set(errors.map(({ client }) => client))];
+    const were = requests === 1 ? "was" : "were";
+    return `${plural(requests, "other request")} by ${plural(clients.length, "client")} ${were} ` +
+      `answered ${status}: ${namesText(clients)}`;
+  });
+}
