@@ -67,10 +67,10 @@ export async function recordOnPostgres(server: PostgresServer): Promise<RecordPl
 export async function addPast({ execute }: Pick<RecordPlace, "execute">): Promise<void> {
   await execute(
     `INSERT INTO media_head_session (id, policies, may_serve_unrecorded, pid, process_started, began,
-       reported, timeline, sequence, ended)
+       reported, timeline, sequence, ended, retain_days)
      SELECT 'past', policies, 0, 0, process_started, began - ${
       3 * DAY
-    }, began, timeline, 1, 'stopped'
+    }, began, timeline, 1, 'stopped', retain_days
      FROM media_head_session ORDER BY began LIMIT 1`,
   );
   await execute(`UPDATE media_head_ledger SET started = started - ${3 * DAY}`);

@@ -89,7 +89,7 @@ async function play(how: "standby" | "restored", folder: string): Promise<void> 
     await callTwice(running); // its intent is held
     await primary.launch();
     await until("all calls", async () => await callsOn(primary, running) === 4);
-    await check(primary.urlOf(running.name), [CLEAR, CLEAR], /\nClear: /);
+    await check(primary.urlOf(running.name), [CLEAR, CLEAR], /^Clear: /);
   }
 
   Deno.kill(frozen.server.pid, "SIGSTOP"); // so that it reports nothing that the copy lacks

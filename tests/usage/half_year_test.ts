@@ -82,7 +82,6 @@ for (const { what, hasCrashes, hasMonitor, verdict } of SCENARIOS) {
         isGate: true,
         ignore: ["app Monitor"],
         trustStops,
-        usageDays: 400,
         program: PROGRAM,
       });
       return report.verdict.state;

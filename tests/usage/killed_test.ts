@@ -75,10 +75,10 @@ const AUDIO = "intent /audio/:token";
 
 /** What is said of processes that ended while they answered calls. */
 const ENDED = new RegExp(
-  "^/audio/:token: unknown, [^\\n]*\\n/video/:token: clear\\nUnknown: [^]*" +
-    "answered calls to /audio/:token[^]* from 20\\S+ to 20\\S+",
+  "^Unknown: [^]*answered calls to /audio/:token[^]* from 20\\S+ to 20\\S+" +
+    "[^]*\\n/audio/:token: unknown, [^\\n]*(?:\\n {2}[^\\n]*)*\\n/video/:token: clear\\n",
 );
-const ALL_CLEAR = /^\/audio\/:token: clear\n\/video\/:token: clear\nClear: /;
+const ALL_CLEAR = /^Clear: [^\n]*\n\/audio\/:token: clear\n\/video\/:token: clear\n/;
 
 async function call(process: Process, method: string, path = "/audio"): Promise<number> {
   return (await requestRaw(process.port, method, `${path}/${newToken()}`)).status;
@@ -167,7 +167,7 @@ const ROWS: readonly Row[] = [
     },
     [CLEAR, CLEAR],
     [],
-    /\nClear: /,
+    /^Clear: /,
   ],
   [
     "killed between a call's arrival and its head, before the ledger took the intent",
@@ -212,7 +212,7 @@ const ROWS: readonly Row[] = [
     },
     [UNKNOWN, CLEAR],
     ["intent /v1", "intent /v2", "intent /v1", "intent /v2"],
-    /\/v1: unknown, [^]*answered calls to \/v1[^]* from 20\S+ to 20\S+/,
+    /answered calls to \/v1[^]* from 20\S+ to 20\S+[^]*\/v1: unknown, /,
   ],
   [
     "killed after it refused a call with 410",
@@ -270,7 +270,7 @@ const ROWS: readonly Row[] = [
     },
     [CLEAR, CLEAR],
     [],
-    /\nClear: /,
+    /^Clear: /,
   ],
 ];
 

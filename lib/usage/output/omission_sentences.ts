@@ -19,13 +19,12 @@ export function omissionLines(report: UsageReport): string[] {
 
 /** Says which clear routes are announced until a sunset that has not passed. */
 function announcedLines({ verdicts }: UsageReport): string[] {
-  const routes = Map.groupBy(
-    verdicts.filter(({ state }) => state === "clear"),
-    ({ announcedUntil }) => announcedUntil,
-  );
-  return [...routes].flatMap(([until, verdicts]) => {
-    if (until === undefined) return [];
-    const names = routesText(verdicts.map(({ route }) => route));
+  const clear = verdicts.filter(({ state }) => state === "clear");
+  // Reports run on Node 20, which has no Map.groupBy().
+  const sunsets = new Set(clear.flatMap(({ announcedUntil = [] }) => announcedUntil));
+  return [...sunsets].map((until) => {
+    const announced = clear.filter(({ announcedUntil }) => announcedUntil === until);
+    const names = routesText(announced.map(({ route }) => route));
     return `Announced until ${formatInstant(until)}: deleting ${names} before breaks the ` +
       "announcement.";
   });
@@ -82,9 +81,9 @@ function onRecordLines({ verdicts, onRecordSince, now, isByRhythm }: UsageReport
 
 /** Names who was answered 4xx, and so may have read that as an answer. */
 function clientErrorLines({ clientErrors }: UsageReport): string[] {
-  const byStatus = [...Map.groupBy(clientErrors, ({ status }) => status)]
-    .sort(([a], [b]) => a < b ? -1 : 1);
-  return byStatus.map(([status, errors]) => {
+  const statuses = new Set(clientErrors.map(({ status }) => status));
+  return [...statuses].sort().map((status) => {
+    const errors = clientErrors.filter((each) => each.status === status);
     const requests = errors.reduce((sum, { requests }) => sum + requests, 0);
     const clients = [...new Set(errors.map(({ client }) => client))];
     const were = requests === 1 ? "was" : "were";

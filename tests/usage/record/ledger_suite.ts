@@ -21,7 +21,6 @@ import {
   type Session,
   type UsageRow,
 } from "../../../lib/usage/record/records.ts";
-import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
 import { usageCommand } from "../../../lib/usage/usage_command.ts";
 import { PROGRAM } from "../../support/usage_report.ts";
 import { COUNT, DAY, NOON } from "../../support/counted_call.ts";
