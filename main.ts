@@ -51,7 +51,7 @@ import type { Refusal } from "./lib/lifecycle/refusal.ts";
 import { FaultLog, lineLog, type Log } from "./lib/log/log.ts";
 import { PhaseLog } from "./lib/log/phases.ts";
 import { type Config, readConfig } from "./lib/server/config.ts";
-import { readVariables, warnOfUnknown } from "./lib/server/environment.ts";
+import { readVariables, warnOfVariables } from "./lib/server/environment.ts";
 import type { Handler, MarkedOutcome, Server } from "./lib/server/handler.ts";
 import { closeWhenStopping } from "./lib/server/listener.ts";
 import { type MarkedResponse, prepareResponses } from "./lib/server/prepared_responses.ts";
@@ -431,7 +431,7 @@ async function assemble(routes: readonly Route[], stopping: AbortSignal): Promis
   const clock = Date.now;
   const log = lineLog(clock);
   const variables = readVariables();
-  warnOfUnknown(variables, log); // first, because a mistyped name may be why the start fails
+  warnOfVariables(variables, log); // first, because they may say why the start fails
   const config = readConfig(variables.get, "server", deprecatedPaths(routes));
   requireListenAccess(config);
   requireStorageAccess(config);

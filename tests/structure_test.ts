@@ -3,8 +3,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { dirname, join } from "node:path";
 import { copyPackages } from "./support/copy.ts";
-import { inFolder } from "./support/media_cli.ts";
-import { fromRoot } from "./support/paths.ts";
+import { inFolder, taskArguments } from "./support/media_cli.ts";
+import { fromRoot, SAMPLE_MP3 } from "./support/paths.ts";
 import { needing } from "./support/permissions.ts";
 import { ServerProcess, taskFlags } from "./support/server.ts";
 
@@ -175,7 +175,7 @@ needing("files")("what a start imports needs no driver or command", () => {
 });
 
 needing("processes")(
-  "a start, and a command as documented, need none of the tests' packages",
+  "a start, and a command by its task, need none of the tests' packages",
   () =>
     inFolder(async (folder) => {
       const needed = await copyPackages(`${folder}/npm`);
@@ -189,11 +189,8 @@ needing("processes")(
       const environment = { DENO_DIR: folder, HTTPS_PROXY: "http://127.0.0.1:1" }; // no way out
       await using _server = await ServerProcess.start(environment, folder, { flags });
 
-      const page = Deno.readTextFileSync(fromRoot("lib/server/README.md"));
-      const [, ...words] = /^ +deno [^]*? publish /m.exec(page)?.[0].split(/[\s\\]+/) ?? [];
       const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-        args: [...words.slice(1, -1), "lib/publishing/samples/sample.mp3"],
-        cwd: fromRoot("."),
+        args: taskArguments(["publish", SAMPLE_MP3]),
         env: {
           ...environment,
           DATABASE_URL: `sqlite:${folder}/a.sqlite`,

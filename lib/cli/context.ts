@@ -42,7 +42,8 @@ export const EXISTING = { mustExist: true };
 
 /**
  * Runs an action on the configured storage and the ledger beside it, and closes both afterwards, even
- * on errors.
+ * on errors. Creates no catalogue at the default place: whoever runs a command without the settings
+ * of the server would publish into it, or unpublish from it, unseen.
  */
 export async function withStorage<T>(
   config: Config,
@@ -51,6 +52,7 @@ export async function withStorage<T>(
 ): Promise<T> {
   const { media, ledger, close } = await openStorage(config, {
     ...options,
+    mustExist: options.mustExist === true || !config.isDatabaseNamed,
     onCreate: (what) => printError(`media: created ${what}`),
     onWarn: (message) => printError(`media: warning: ${message}`),
     onWait: reportWait,

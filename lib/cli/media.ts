@@ -35,7 +35,11 @@ const PRINTING_COMMANDS = ["list", "export", "show"];
 export async function runMedia(args: readonly string[], program: Program): Promise<number> {
   const context = {
     ...program,
-    settings: () => readConfig(readVariables().get, "command", deprecatedPaths(program.routes)),
+    settings() {
+      const { get, warnings } = readVariables();
+      for (const warning of warnings) printError(`media: warning: ${warning}`);
+      return readConfig(get, "command", deprecatedPaths(program.routes));
+    },
   };
   let help = "";
   const media = new Command("media")

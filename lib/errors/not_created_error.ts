@@ -2,7 +2,8 @@
 export class NotCreatedError extends Error {
   override readonly name = "NotCreatedError";
 
-  constructor() {
-    super("It does not exist yet; start the server to create it");
+  /** @param setting The setting or option that names the database. */
+  constructor(setting: string) {
+    super(`It does not exist yet; start the server to create it, or name yours with ${setting}`);
   }
 }

@@ -133,6 +133,8 @@ function readStorage(reader: Reader, timeoutMs: number) {
     content,
     /** Whether this runs on Deno Deploy, which caches responses itself. */
     isOnDeploy,
+    /** Whether `DATABASE_URL` names the database, so that commands may create it. */
+    isDatabaseNamed: url !== undefined,
     /** Whether neither a database nor a bucket is configured, so that samples may be published. */
     isDefaultStorage: url === undefined && content.kind === "folder",
   };

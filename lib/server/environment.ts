@@ -9,8 +9,8 @@ import type { Log } from "../log/log.ts";
 export interface Variables {
   /** Looks up a variable: in the environment first, then in the file. */
   readonly get: (name: string) => string | undefined;
-  /** The names in the file that are no settings. */
-  readonly unknown: readonly string[];
+  /** Warnings about names in the file that are no settings, or whose value in the file is not used. */
+  readonly warnings: readonly string[];
 }
 
 const ENV_FILE = join(import.meta.dirname ?? "", "../../.env");
@@ -27,17 +27,36 @@ export function readVariables(path = ENV_FILE): Variables {
   const file = readFile(path);
   const get = (name: string) => Deno.env.get(name) ?? (OF_DENO.test(name) ? undefined : file[name]);
   const known = project.permissions.default.env.allow.filter((name) => !OF_DENO.test(name));
-  return { get, unknown: Object.keys(file).filter((name) => !known.includes(name)) };
+  const unknown = Object.keys(file).filter((name) => !known.includes(name));
+  const overridden = known.filter((name) => {
+    const value = Deno.env.get(name);
+    return value !== undefined && file[name] !== undefined && value !== file[name];
+  });
+  return { get, warnings: [...unknownWarning(unknown), ...overriddenWarning(overridden)] };
 }
 
-/** Logs a warning about names in the file that are no settings, because they may be mistyped. */
-export function warnOfUnknown({ unknown }: Variables, log: Log): void {
-  if (unknown.length > 0) log({ event: "warning", message: unknownText(unknown) });
+/** Logs the warnings. */
+export function warnOfVariables({ warnings }: Variables, log: Log): void {
+  for (const message of warnings) log({ event: "warning", message });
 }
 
-export function unknownText(names: readonly string[]): string {
-  return `Nothing reads ${names.join(", ")} in .env: is it a mistyped setting? ` +
-    "Variables for Deno, such as OTEL_…, belong in the process's environment";
+/** Names that are no settings may be mistyped. */
+function unknownWarning(names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  return [
+    `Nothing reads ${names.join(", ")} in .env: is it a mistyped setting? ` +
+    "Variables for Deno, such as OTEL_…, belong in the process's environment",
+  ];
+}
+
+/** Commands would use another database than the server if only one of them had the variable. */
+function overriddenWarning(names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  const differ = names.length === 1 ? "has another value" : "have other values";
+  return [
+    `${names.join(", ")} ${differ} in .env than in the environment, which is used: ` +
+    "unset what was not set for this process only",
+  ];
 }
 
 function readFile(path: string): Record<string, string | undefined> {

@@ -9,7 +9,7 @@ import { openStorage } from "../storage/engines/open_storage.ts";
 import { deletedRoutes } from "../usage/record/deleted_routes.ts";
 import type { Session } from "../usage/record/records.ts";
 import { type Config, readConfig } from "./config.ts";
-import { readVariables, unknownText } from "./environment.ts";
+import { readVariables } from "./environment.ts";
 import { printLines } from "./print_lines.ts";
 import { reasonOf, requireListenAccess } from "./process.ts";
 import { deprecatedPaths, type Route } from "./route.ts";
@@ -37,8 +37,8 @@ export async function checkStart(routes: readonly Route[]): Promise<number> {
   };
   const lines: string[] = [];
   const config = await attempt(() => {
-    const { get, unknown } = readVariables();
-    if (unknown.length > 0) lines.push(`Warning: ${unknownText(unknown)}`);
+    const { get, warnings } = readVariables();
+    lines.push(...warnings.map((warning) => `Warning: ${warning}`));
     return readConfig(get, "server", deprecatedPaths(routes));
   });
   if (config !== undefined) {

@@ -259,7 +259,10 @@ test("media import reads a spreadsheet's CSV whole, as it reads the same in JSON
       1,
       "Dry run. Would be added: 3; unchanged: 0; refused: 0\n",
     ]);
-    assertMatch(dry.stderr, /^media: .*It does not exist yet; start the server to create it\)\n$/);
+    assertMatch(
+      dry.stderr,
+      /^media: .*It does not exist yet; start the server to create it, or name yours with DATABASE_URL\)\n$/,
+    );
     await Deno.writeTextFile(`${folder}/wrong.csv`, `${SHEET};no/such.mp3;;;;;\n`);
     const wrong = await run(["import", "wrong.csv", "--dry-run"]);
     assertEquals([wrong.code, wrong.stdout], [
@@ -510,9 +513,9 @@ needing("processes", LINUX, program("bash"), program("jq"))(
       await Deno.symlink(Deno.execPath(), `${folder}/bin/deno`);
       const { env, clearEnv } = operatorEnvironment(folder);
       const run = async (recipe: string) => {
-        const text = recipe.replaceAll("/opt/media-head", fromRoot("."));
+        const command = `deno task --quiet --cwd '${fromRoot(".")}' media "$@"`;
         const { code, stdout, stderr } = await new Deno.Command("bash", {
-          args: ["-c", text.replaceAll("deno task", "deno task --quiet")],
+          args: ["-c", `media-head() { ${command}; }\n${recipe}`],
           cwd: `${folder}/files here`,
           env: { ...env, PATH: `${folder}/bin:${env?.["PATH"]}` },
           ...clearEnv === undefined ? {} : { clearEnv },

@@ -20,6 +20,7 @@ Deno.test("readConfig() has a default for everything", () => {
     database: sqliteAt("./data/catalogue.sqlite"),
     content: { kind: "folder", path: "./data/files" },
     isOnDeploy: false,
+    isDatabaseNamed: false,
     isDefaultStorage: true,
     cacheMaxAge: 300,
     usageDays: 400,
@@ -62,6 +63,7 @@ Deno.test("readConfig() reads every variable, and accepts boundary values", () =
   const deployed = {
     database: postgresAt("postgresql://db/x"),
     isOnDeploy: true,
+    isDatabaseNamed: true,
     isDefaultStorage: false,
   };
   const policy: Policy = {
@@ -99,7 +101,7 @@ Deno.test("readConfig() reads every variable, and accepts boundary values", () =
     ...["///srv/x", "x"].flatMap((path) =>
       ["sqlite", "SQLITE"].map((scheme): Row => [
         { DATABASE_URL: `${scheme}:${path}` },
-        { database: sqliteAt(path), isDefaultStorage: false },
+        { database: sqliteAt(path), isDatabaseNamed: true, isDefaultStorage: false },
       ])
     ),
     ...[
@@ -108,7 +110,13 @@ Deno.test("readConfig() reads every variable, and accepts boundary values", () =
       "postgres:///d?host=/run",
       "postgresql://u:p@/d?host=/run",
     ].map(
-      (url): Row => [{ DATABASE_URL: url }, { database: postgresAt(url), isDefaultStorage: false }],
+      (
+        url,
+      ): Row => [{ DATABASE_URL: url }, {
+        database: postgresAt(url),
+        isDatabaseNamed: true,
+        isDefaultStorage: false,
+      }],
     ),
     [onDeploy, { ...deployed, content: { kind: "none" } }],
     [{ ...onDeploy, ...AWS, CONTENT: "s3://abc" }, { ...deployed, content: BUCKET }],

@@ -6,6 +6,7 @@ import { readVariables } from "../../lib/server/environment.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { copyProject } from "../support/copy.ts";
 import { inFolder } from "../support/media_cli.ts";
+import { SAMPLE_MP3 } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
@@ -15,7 +16,7 @@ needing("files")(
   () =>
     inFolder(async (folder) => {
       const path = `${folder}/.env`;
-      assertEquals(readVariables(path).unknown, []);
+      assertEquals(readVariables(path).warnings, []);
       const rows: [text: string, value: string | undefined][] = [
         ["A=pa$word", "pa$word"],
         ["\ufeffA=1\nB=2", "1"],
@@ -25,19 +26,26 @@ needing("files")(
         ["A= \nB=2", ""],
         ["A=it's\nB='2'", "it's"],
         ["# B='1\nA='x' # isn't", "x"],
+        [
+          "A=postgres://u:p@h/d?sslmode=require&options=-c%20search_path%3Dm",
+          "postgres://u:p@h/d?sslmode=require&options=-c%20search_path%3Dm",
+        ],
+        ["A=$HOME ${HOME} `id` $(id) \\n %S &", "$HOME ${HOME} `id` $(id) \\n %S &"],
+        ['A="it\'s #1"', "it's #1"],
       ];
       for (const [text, value] of rows) {
         await Deno.writeTextFile(path, text);
         assertEquals(readVariables(path).get("A"), value, text);
       }
       await Deno.writeTextFile(path, "PATH=x\nOTEL_DENO=true\nA=1\nAWS_REGION=a");
-      const { get, unknown } = readVariables(path);
+      const { get, warnings } = readVariables(path);
       assertEquals([get("A"), get("OTEL_DENO"), get("PATH")], [
         "1",
         undefined,
         Deno.env.get("PATH"),
       ]);
-      assertEquals(unknown, ["PATH", "OTEL_DENO", "A"]);
+      assertEquals(warnings.length, 1);
+      assertMatch(warnings[0] ?? "", /^Nothing reads PATH, OTEL_DENO, A in \.env: /);
     }),
 );
 
@@ -96,6 +104,11 @@ needing("processes")(
       assert(field(notice, "cache-control")?.startsWith("max-age=9,"));
       const { log } = await server.stop();
       assertMatch(String(log[0]?.["message"]), /^Nothing reads SUNSET in \.env: /);
+      // HOST is not in the file, and DATABASE_URL neither.
+      assertMatch(
+        String(log[1]?.["message"]),
+        /^PORT, CACHE_MAX_AGE have other values in \.env than in the environment, which is used: /,
+      );
       assertMatch(await usage(), /^0: [^]*2999-06-30T00:00:00/);
 
       const unseen = await assertRejects(() => start(`--allow-read=${project}/data`), Error);
@@ -109,5 +122,65 @@ needing("processes")(
       );
       await Deno.writeTextFile(`${project}/.env`, "PORT");
       assertMatch(await usage(), /^2: .*\/\.env cannot be read \(line 1 is not NAME=VALUE\)/);
+    }),
+);
+
+needing("processes")(
+  "no command creates a catalogue where nobody named one, and each names what differs from .env",
+  () =>
+    inFolder(async (project) => {
+      copyProject(project);
+      await Deno.copyFile(SAMPLE_MP3, `${project}/a.mp3`);
+      const run = async (args: string[], environment: Record<string, string> = {}) => {
+        const { INIT_CWD: _, DATABASE_URL: __, ...inherited } = Deno.env.toObject();
+        const command = new Deno.Command(Deno.execPath(), {
+          args: ["task", "--quiet", ...args],
+          cwd: project,
+          clearEnv: true,
+          env: { ...inherited, NO_COLOR: "1", ...environment },
+          stdin: "null",
+        });
+        const { code, stdout, stderr } = await command.output();
+        const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+        return { code, out: decode(stdout), err: decode(stderr) };
+      };
+      const missing =
+        /DATABASE_URL\) cannot be opened \(It does not exist yet; start the server to /;
+      for (
+        const args of [["publish", "a.mp3"], ["import", "/dev/null"], ["unpublish", newToken()]]
+      ) {
+        const { code, out, err } = await run(["media", ...args]);
+        assertMatch(err, missing);
+        assertEquals([code, out], [1, ""], err);
+      }
+      await assertRejects(() => Deno.stat(`${project}/data`), Deno.errors.NotFound);
+
+      // A server creates it, and so does a command where it is named, in the file, too.
+      const flags = ["--quiet", "--no-prompt", "-P", `--allow-write=${project}`];
+      const server = await ServerProcess.start({ DATABASE_URL: "", CONTENT: "" }, project, {
+        main: `${project}/main.ts`,
+        flags: [...flags, `--allow-read=${project}`],
+        runner: ["env", "-C", project],
+      });
+      await server.stop();
+      const published = await run(["media", "publish", "a.mp3"]);
+      assertEquals([published.code, published.err], [0, ""]);
+      const url = "sqlite:./data/o&$it's%20.sqlite";
+      await Deno.writeTextFile(
+        `${project}/.env`,
+        `DEPRECATED_AT=2026-11-21\nDATABASE_URL=${url}\n`,
+      );
+      const named = await run(["media", "publish", "a.mp3"]);
+      assertMatch(named.err, /^media: created the catalogue ".*o&\$it's%20/);
+      assertEquals(named.code, 0, named.err);
+      await Deno.stat(`${project}/data/o&$it's%20.sqlite`);
+      const other = { DATABASE_URL: "sqlite:./data/catalogue.sqlite" };
+      const listed = await run(["media", "list"], other);
+      const differs =
+        /DATABASE_URL has another value in \.env than in the environment, which is used: /;
+      assertMatch(listed.err, /^media: warning: /);
+      assertMatch(listed.err, differs);
+      assertMatch((await run(["start", "--check"], other)).out, differs);
+      assertEquals((await run(["media", "list"], { DATABASE_URL: url })).err, "");
     }),
 );

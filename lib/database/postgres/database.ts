@@ -169,7 +169,9 @@ export class PostgresDatabase implements Database {
       await this.#refuseOld(schema);
       const place = await this.#requireCreation();
       const name = `the ${schema.name} in ${place} (${settingOf(this.#options)})`;
-      if (this.#options.mustExist) throw this.#faultOf("opened", new NotCreatedError(), name);
+      if (this.#options.mustExist) {
+        throw this.#faultOf("opened", new NotCreatedError(settingOf(this.#options)), name);
+      }
       const isCreated = await this.#transaction(BEGIN, async (run) => {
         await run("SELECT pg_advisory_xact_lock($1)", [TABLES_LOCK]);
         if ((await run(table)).length > 0) return false; // another process created them

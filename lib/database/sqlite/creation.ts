@@ -1,7 +1,7 @@
 /** Creates the tables of a file, and recognizes the files of other programs and releases. */
 
 import type { DatabaseSync } from "node:sqlite";
-import type { OpenOptions } from "../open_options.ts";
+import { type OpenOptions, settingOf } from "../open_options.ts";
 import { creationOf, type Schema } from "../sql/schema.ts";
 import { NotCreatedError } from "../../errors/not_created_error.ts";
 import { DIALECT } from "./dialect.ts";
@@ -20,11 +20,12 @@ const STATE = `SELECT count(*) AS tables, (SELECT application_id FROM pragma_app
 export function createTables(
   database: DatabaseSync,
   schema: Schema,
-  { mustExist, onCreate }: OpenOptions,
+  options: OpenOptions,
 ): void {
+  const { mustExist, onCreate } = options;
   const { name, applicationId, version } = schema;
   if (!hasTables(database, schema)) {
-    if (mustExist) throw new NotCreatedError();
+    if (mustExist) throw new NotCreatedError(settingOf(options));
     const isCreated = inTransaction(database, () => {
       if (hasTables(database, schema)) return false; // another process created them
       database.exec(creationOf(schema, DIALECT));

@@ -241,12 +241,13 @@ function connect(
 }
 
 /** Makes sure that a file that must exist does, or that the folder of any other exists. */
-async function requirePlace(path: string, { mustExist, runtime }: SqliteOptions): Promise<void> {
+async function requirePlace(path: string, options: SqliteOptions): Promise<void> {
+  const { mustExist, runtime } = options;
   if (!mustExist) {
     await runtime.ensureFolderOf(path);
     return;
   }
   await runtime.stat(path).catch((error) => {
-    throw isMissing(error) ? new NotCreatedError() : error;
+    throw isMissing(error) ? new NotCreatedError(settingOf(options)) : error;
   });
 }

@@ -1,0 +1,157 @@
+/**
+ * A machine of its own for what operators paste as root: in namespaces in which the system's folders
+ * are writable copies, and every port is free, so that each path and port of a document can stand as
+ * it is printed. systemd does not run there: `systemctl` runs the unit's own command by hand.
+ */
+
+import { copyPackages, copyProject } from "./copy.ts";
+import { type Condition, LINUX, type Need, program } from "./permissions.ts";
+import { within } from "./within.ts";
+
+/** The folders of the system that the documents change. */
+const FOLDERS = ["etc", "opt", "srv", "usr/local", "var/cache", "var/lib"];
+
+/** Makes the machine, says that it is there, and keeps it until its input ends. */
+const SETUP = `set -e
+mount -t tmpfs tmpfs "$0"
+for folder in ${FOLDERS.join(" ")}; do
+  name=$(echo $folder | tr / _)
+  mkdir "$0/changed_$name" "$0/work_$name"
+  mount -t overlay overlay \\
+    -o "lowerdir=/$folder,upperdir=$0/changed_$name,workdir=$0/work_$name" /$folder
+done
+ip link set lo up
+echo made
+cat`;
+
+/** Stands for systemd: starts a unit's command as its user, and waits until the server listens. */
+const SYSTEMCTL = `#!/bin/bash
+set -e
+mkdir -p /srv/instances
+unit=/etc/systemd/system/media-head@.service
+value() { sed -n "s/^$1=//p" $unit | sed "s|%S|/var/lib|g; s|%i|$instance|g"; }
+start() {
+  install -d -o "$(value User)" "/var/lib/$(value StateDirectory)"
+  cd "$(value WorkingDirectory)"
+  setsid runuser -u "$(value User)" -- env -i PATH=/usr/local/bin:/usr/bin:/bin \\
+    $(value Environment) sh -c 'umask $0; exec "$@"' "$(value UMask)" $(value ExecStart) \\
+    < /dev/null > /dev/null 2> /srv/instances/$instance.log &
+  echo $! > /srv/instances/$instance
+  until grep -q '"event":"start"' /srv/instances/$instance.log; do
+    kill -0 $! 2> /dev/null || { cat /srv/instances/$instance.log >&2; exit 1; }
+    sleep 0.1
+  done
+}
+stop() {
+  process=$(cat /srv/instances/$instance) || return 0
+  kill $(pgrep -P "$process")
+  while kill -0 "$process" 2> /dev/null; do sleep 0.1; done
+  rm /srv/instances/$instance
+}
+command=$1
+shift
+[[ $1 != --now ]] || shift
+[[ $1 != 'media-head@*' ]] || set -- $(ls /srv/instances | grep -v log)
+for name; do
+  instance=\${name#media-head@}
+  case $command in
+    enable | start) start ;;
+    stop) stop ;;
+    restart) stop && start ;;
+    is-active) kill -0 "$(cat /srv/instances/$instance)" && echo active ;;
+  esac
+done
+`;
+
+const NAMESPACES: Condition = {
+  what: "root that may make namespaces",
+  isMet: () =>
+    Deno.uid() === 0 &&
+    new Deno.Command("unshare", { args: ["--mount", "--net", "true"] }).outputSync().success,
+};
+
+/** What a machine needs. */
+export const MACHINE: readonly Need[] = [
+  "processes",
+  LINUX,
+  ...["unshare", "nsenter", "runuser", "ip", "curl"].map(program),
+  NAMESPACES,
+];
+
+/** The result of a script. */
+export interface ScriptResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Disposing of a machine ends its servers, and removes it. */
+export class Machine implements AsyncDisposable {
+  private constructor(
+    private readonly folder: string,
+    private readonly holder: Deno.ChildProcess,
+  ) {}
+
+  /** Makes a machine that has Deno, and a checkout at `/opt/media-head`. */
+  static async make(): Promise<Machine> {
+    const folder = await Deno.makeTempDir({ prefix: "media-head-machine-" });
+    await Deno.chmod(folder, 0o755);
+    const args = ["--mount", "--net", "bash", "-c", SETUP, `${folder}/changes`];
+    await Deno.mkdir(`${folder}/changes`);
+    const holder = new Deno.Command("unshare", { args, stdin: "piped", stdout: "piped" }).spawn();
+    const machine = new Machine(folder, holder);
+    const output = holder.stdout.getReader();
+    await within("a machine", output.read());
+    output.releaseLock();
+    await Deno.mkdir(`${folder}/bin`);
+    await Deno.symlink(Deno.execPath(), `${folder}/bin/deno`);
+    await Deno.writeTextFile(`${folder}/bin/systemctl`, SYSTEMCTL, { mode: 0o755 });
+    copyProject(`${folder}/checkout`);
+    await copyPackages(`${folder}/cache/npm`);
+    await machine.mustRun(
+      `cp -r ${folder}/checkout /opt/media-head-1 && ln -s media-head-1 /opt/media-head &&
+       cp -r ${folder}/cache /var/cache/media-head && cp ${folder}/bin/systemctl /usr/local/sbin`,
+    );
+    return machine;
+  }
+
+  /** Runs a script in a new shell of root. */
+  async run(script: string): Promise<ScriptResult> {
+    const { INIT_CWD: _, ...environment } = Deno.env.toObject();
+    const system = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    const command = new Deno.Command("nsenter", {
+      args: ["--target", String(this.holder.pid), "--mount", "--net", "bash", "-e", "-c", script],
+      cwd: "/",
+      clearEnv: true,
+      env: {
+        ...environment,
+        NO_COLOR: "1",
+        PATH: `${system}:${this.folder}/bin`,
+      },
+      stdin: "null",
+    });
+    const options = { timeout: 300_000 };
+    const { code, stdout, stderr } = await within(
+      `the end of ${script}`,
+      command.output(),
+      options,
+    );
+    const [out = "", error = ""] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+    return { code, stdout: out, stderr: error };
+  }
+
+  /** Runs a script that must succeed, and returns its output. */
+  async mustRun(script: string): Promise<string> {
+    const { code, stdout, stderr } = await this.run(script);
+    if (code !== 0) throw new Error(`${script}\nended with ${code}:\n${stdout}${stderr}`);
+    return stdout;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.run("systemctl stop 'media-head@*'");
+    await this.holder.stdin.close();
+    await this.holder.stdout.cancel();
+    await within("the end of a machine", this.holder.status);
+    await Deno.remove(this.folder, { recursive: true });
+  }
+}
