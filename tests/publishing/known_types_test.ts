@@ -1,7 +1,6 @@
 /** Every audio and video type that `file-type` knows: what is published, and what is refused. */
 
 import { assertEquals } from "@std/assert";
-import { fileTypeFromBuffer, supportedMimeTypes } from "file-type";
 import { Buffer } from "node:buffer";
 import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { memoryBytes } from "../../lib/publishing/bytes.ts";
@@ -155,6 +154,7 @@ async function outcomeOf(content: Buffer): Promise<string> {
 }
 
 test("every audio and video type that is known is published by its tracks, or refused", async () => {
+  const { fileTypeFromBuffer, supportedMimeTypes } = await import("file-type");
   const known = [...supportedMimeTypes].filter((type) =>
     /^(?:audio|video)\//.test(type) || OTHERWISE_NAMED.includes(type)
   );

@@ -39,12 +39,14 @@ const PROGRAMS = {
   squid: {
     program: "squid",
     setup: ({ port, origin, folder }) => ({
-      args: ["-N", "-f", `${folder}/squid.conf`],
+      // The name is in those of its shared memory, which another user's squid may have left.
+      args: ["-N", "-n", `test${port}`, "-f", `${folder}/squid.conf`],
       files: {
         "squid.conf": `http_port 127.0.0.1:${port} accel defaultsite=test
           cache_peer 127.0.0.1 parent ${origin} 0 no-query originserver login=PASSTHRU
           http_access allow all
           pid_filename none
+          shutdown_lifetime 0 seconds
           cache_log ${folder}/log
           coredump_dir ${folder}
           access_log none\n`,
