@@ -1,7 +1,9 @@
 /**
  * media-head: serves the deprecated HEAD /audio/{token} and HEAD /video/{token} until they are
  * removed, and promises that a HEAD says exactly what the GET would have said. (That is the GET
- * without a Range, because HTTP defines Range for GET only.) This file is the HTTP surface: every
+ * without a Range, because HTTP defines Range for GET only. `Date` may differ. And where content was
+ * lost or replaced behind the server's back, a GET meets it at once, but a HEAD shows it only within
+ * five seconds for a folder, within a minute for a bucket, or after a GET.) This file is the HTTP surface: every
  * route, and every status that this server decides. `answer()` and the functions that it calls
  * decide them in order of precedence; `fail()` decides those of what was thrown.
  *
@@ -45,7 +47,7 @@ import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.
 import { announcementFields } from "./lib/lifecycle/announcement.ts";
 import { isBreaking } from "./lib/lifecycle/breaking.ts";
 import { limitFreshnessForReuse } from "./lib/lifecycle/freshness.ts";
-import { momentAt, nextChange } from "./lib/lifecycle/policy.ts";
+import { brownoutStatusAt, momentAt, nextChange } from "./lib/lifecycle/policy.ts";
 import { brownoutRefusal, removalRedirect, removalRefusal } from "./lib/lifecycle/refusal.ts";
 import type { Refusal } from "./lib/lifecycle/refusal.ts";
 import { FaultLog, lineLog, type Log } from "./lib/log/log.ts";
@@ -236,12 +238,12 @@ async function answer(call: Call): Promise<MarkedOutcome> {
  */
 function refusalOf({ retired, successor, server: { config } }: Call): Refusal | undefined {
   if (retired === undefined) return undefined;
-  const { policy, moment: { phase, until } } = retired;
+  const { policy, moment } = retired;
+  const { phase, until } = moment;
   const facts = { policy, successor, problemTypesPage: PROBLEM_TYPES_PAGE };
-  if (phase === "brownout" && policy.brownoutStatus === 503) {
-    return brownoutRefusal(503, until, facts);
-  }
-  if (phase === "brownout") return brownoutRefusal(410, until, facts);
+  const brownoutStatus = brownoutStatusAt(policy, moment);
+  if (brownoutStatus === 503) return brownoutRefusal(503, until, facts);
+  if (brownoutStatus === 410) return brownoutRefusal(410, until, facts);
   if (phase !== "removed") return undefined;
   if (policy.afterSunset === "redirect" && successor !== undefined) {
     return removalRedirect(308, successor, config.cacheMaxAge);

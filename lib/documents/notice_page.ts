@@ -166,7 +166,7 @@ function errors(types: NoticePageOptions["types"], { endpoints }: Notice): strin
   const left = endpoints.filter(({ phase }) => phase !== "removed");
   const rows = Object.entries(types).flatMap(([name, { status, title, meaning }]) => {
     const statuses = name === "brownout"
-      ? [...new Set(left.map(({ brownoutStatus }) => brownoutStatus))]
+      ? [...new Set(left.flatMap(brownoutStatusesOf))]
       : [status];
     const isOver = name === "record-unavailable" && endpoints.length === 0;
     if (statuses.length === 0 || isOver) return [];
@@ -193,6 +193,14 @@ A HEAD gets the status and the fields, but no content, and so no ${
 ${rows.join("\n")}
 </dl>
 </section>`;
+}
+
+/** Returns the statuses of brownouts, or the one that a brownout would have. */
+function brownoutStatusesOf(
+  { brownouts, brownoutStatus }: Notice["endpoints"][number],
+) {
+  const statuses = brownouts.map(({ status }) => status);
+  return statuses.length > 0 ? statuses : [brownoutStatus];
 }
 
 /** Renders a link to an RFC. */

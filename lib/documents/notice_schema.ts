@@ -6,6 +6,8 @@ import { PHASES } from "../lifecycle/policy.ts";
 
 const INSTANT = z.iso.datetime();
 
+const STATUS = z.union([z.literal(503), z.literal(410)]);
+
 /** What an endpoint's policy announces. */
 const ANNOUNCED = z.object({
   phase: z.enum(PHASES).describe("The current phase"),
@@ -13,9 +15,9 @@ const ANNOUNCED = z.object({
   deprecatedAt: INSTANT.describe("When the deprecation starts"),
   sunsetAt: INSTANT.nullable()
     .describe("When the endpoints are removed; null while no date is set"),
-  brownouts: z.array(z.object({ start: INSTANT, end: INSTANT }))
-    .describe("When the endpoints are temporarily disabled, ahead of the removal"),
-  brownoutStatus: z.union([z.literal(503), z.literal(410)]).describe("The status in a brownout"),
+  brownouts: z.array(z.object({ start: INSTANT, end: INSTANT, status: STATUS }))
+    .describe("When the endpoints are temporarily disabled, ahead of the removal, and the status"),
+  brownoutStatus: STATUS.describe("The status in a brownout that has none of its own"),
   afterSunset: z.enum(["gone", "redirect"])
     .describe("The answer after the sunset: 410, or 308 to the successor"),
 });

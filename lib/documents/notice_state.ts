@@ -45,15 +45,19 @@ function inBrownout(
   { phaseEndsAt, brownouts, brownoutStatus, sunsetAt }: EndpointNotice,
 ): string {
   // Only policies with a sunset have brownouts, and a brownout ends: neither is null.
-  const [end, removal] = [phaseEndsAt ?? "", sunsetAt ?? ""];
+  let [end, removal] = [phaseEndsAt ?? "", sunsetAt ?? ""];
+  const now = brownouts.findIndex((brownout) => brownout.end === end);
+  let answers = `${brownouts[now]?.status ?? brownoutStatus} until ${time(end)}`;
+  for (const { start, end: later, status } of brownouts.slice(now + 1)) {
+    if (start !== end) break;
+    answers += `, then ${status} until ${time(later)}`;
+    end = later;
+  }
   const next = brownouts.find(({ start }) => start >= end);
   const change = next === undefined
     ? `removal on ${time(removal)}`
     : `next brownout on ${time(next.start)}`;
-  return `Requests get ${brownoutStatus} until ${
-    time(end)
-  }. Afterwards, requests work again until ` +
-    `the ${change}.`;
+  return `Requests get ${answers}. Afterwards, requests work again until the ${change}.`;
 }
 
 /** Says what requests get from now on. */

@@ -87,12 +87,15 @@ const COMMON: readonly ProblemName[] = ["bad-host", "method-not-allowed", "serve
 
 /** Returns the responses for problems, by status. */
 function errors(names: readonly ProblemName[], policy?: Policy): Responses {
-  const statusOf = (name: ProblemName) =>
-    name === "brownout" && policy?.brownoutStatus || PROBLEM_TYPES[name].status;
+  const statusesOf = (name: ProblemName): readonly number[] =>
+    name === "brownout" && policy !== undefined
+      ? [...new Set(policy.brownouts.map(({ status }) => status))]
+      : [PROBLEM_TYPES[name].status];
   const content = { "application/problem+json": reference("Problem") };
-  const responses = [...Map.groupBy(names, statusOf)].map(([status, names]) => {
-    const description = names.map((name) => PROBLEM_TYPES[name].title).join(", or: ");
-    const fields = new Set(names.flatMap((name) => PROBLEM_FIELDS[name] ?? []));
+  const each = names.flatMap((name) => statusesOf(name).map((status) => ({ name, status })));
+  const responses = [...Map.groupBy(each, ({ status }) => status)].map(([status, problems]) => {
+    const description = problems.map(({ name }) => PROBLEM_TYPES[name].title).join(", or: ");
+    const fields = new Set(problems.flatMap(({ name }) => PROBLEM_FIELDS[name] ?? []));
     return [status, { description, fields: [...fields], content }];
   });
   return Object.fromEntries(responses);

@@ -6,6 +6,7 @@
 
 export {
   type AfterSunset,
+  type Brownout,
   type BrownoutStatus,
   type Moment,
   momentAt,
@@ -14,6 +15,7 @@ export {
 } from "./policy.ts";
 export type { InstantSetting, Interval, IntervalSetting } from "./instant.ts";
 export {
+  type BrownoutSetting,
   definePolicy,
   PolicyError,
   type PolicyIssue,

@@ -18,7 +18,11 @@ interface Announced {
   readonly deprecatedAt: string;
   /** When the endpoint is removed; null while no date is set. */
   readonly sunsetAt: string | null;
-  readonly brownouts: readonly { readonly start: string; readonly end: string }[];
+  readonly brownouts: readonly {
+    readonly start: string;
+    readonly end: string;
+    readonly status: BrownoutStatus;
+  }[];
   readonly brownoutStatus: BrownoutStatus;
   readonly afterSunset: AfterSunset;
 }
@@ -89,9 +93,10 @@ export function announcedBy(
     phaseEndsAt: until === Infinity ? null : formatInstant(until),
     deprecatedAt: formatInstant(deprecatedAt),
     sunsetAt: sunsetAt === undefined ? null : formatInstant(sunsetAt),
-    brownouts: brownouts.map(({ start, end }) => ({
+    brownouts: brownouts.map(({ start, end, status }) => ({
       start: formatInstant(start),
       end: formatInstant(end),
+      status,
     })),
     brownoutStatus,
     afterSunset,

@@ -8,15 +8,21 @@ export type AfterSunset = "gone" | "redirect";
 /** The status in a brownout: 503 for a temporary condition, or 410 as after the removal. */
 export type BrownoutStatus = 503 | 410;
 
+/** A trial removal. */
+export interface Brownout extends Interval {
+  /** The status of the responses meanwhile. */
+  readonly status: BrownoutStatus;
+}
+
 /** A valid policy. Instants are milliseconds since the epoch, in whole seconds. */
 export interface Policy {
   /** When the deprecation begins or began. */
   readonly deprecatedAt: number;
   /** When the endpoint is removed; `undefined` while no date is set. */
   readonly sunsetAt: number | undefined;
-  /** Trial removals, in chronological order, with a gap between any two. */
-  readonly brownouts: readonly Interval[];
-  /** The status in a brownout. */
+  /** Trial removals, in chronological order. Two that adjoin have different statuses. */
+  readonly brownouts: readonly Brownout[];
+  /** The status in a brownout that has none of its own. */
   readonly brownoutStatus: BrownoutStatus;
   /** The response after the sunset. */
   readonly afterSunset: AfterSunset;
@@ -37,8 +43,19 @@ export const PHASES = ["announced", "deprecated", "brownout", "removed"] as cons
 export interface Moment {
   /** The phase at that instant. */
   readonly phase: Phase;
-  /** When the next phase begins, in milliseconds since the epoch; `Infinity` if none follows. */
+  /**
+   * When the next phase, or another brownout, begins, in milliseconds since the epoch; `Infinity` if
+   * none follows.
+   */
   readonly until: number;
+}
+
+/** Returns the status of the brownout at a moment; `undefined` at any other. */
+export function brownoutStatusAt(
+  { brownouts }: Policy,
+  { phase, until }: Moment,
+): BrownoutStatus | undefined {
+  return phase === "brownout" ? brownouts.find(({ end }) => end === until)?.status : undefined;
 }
 
 /**

@@ -10,7 +10,15 @@ import {
 } from "./instant.ts";
 import { mismatch } from "./mismatch.ts";
 import { isPathOrSecureUrl, MAX_TARGET_LENGTH } from "./link_target.ts";
-import type { AfterSunset, BrownoutStatus, Policy } from "./policy.ts";
+import type { AfterSunset, Brownout, BrownoutStatus, Policy } from "./policy.ts";
+
+/**
+ * A brownout: an interval, which may have a status of its own, as text at its end
+ * (`2027-05-03T09:00Z/PT4H=410`) or as a member of the object.
+ */
+export type BrownoutSetting =
+  | IntervalSetting
+  | (Exclude<IntervalSetting, string> & { readonly status?: BrownoutStatus | undefined });
 
 /** The settings of a policy. Instants are from 1970 to 9999. Fractions of a second are dropped. */
 export interface PolicySettings {
@@ -18,10 +26,13 @@ export interface PolicySettings {
   readonly deprecatedAt: InstantSetting;
   /** When the endpoint is removed. */
   readonly sunsetAt?: InstantSetting | undefined;
-  /** Trial removals. They must end before the sunset, and adjacent ones are joined. */
-  readonly brownouts?: readonly IntervalSetting[] | undefined;
   /**
-   * The status in a brownout. Default: 503, because a brownout is temporary. RFC 9110 defines 410
+   * Trial removals. They must end before the sunset. Adjacent ones are joined unless their statuses
+   * differ.
+   */
+  readonly brownouts?: readonly BrownoutSetting[] | undefined;
+  /**
+   * The status in a brownout that has none of its own. Default: 503, because a brownout is temporary. RFC 9110 defines 410
    * for resources that are likely gone for good, and feed readers delete an episode on 410.
    */
   readonly brownoutStatus?: BrownoutStatus | undefined;
@@ -66,7 +77,9 @@ const SETTINGS = [
 const INSTANT =
   'an ISO 8601 date or instant from 1970 to 9999, like "2027-06-30" or "2027-06-30T12:00:00Z"';
 const INTERVAL = 'ISO 8601 intervals like "2027-03-01T09:00Z/2027-03-01T10:00Z" or ' +
-  '"2027-03-01T09:00Z/PT1H", with durations of whole weeks, days, hours, minutes and seconds';
+  '"2027-03-01T09:00Z/PT1H", with durations of whole weeks, days, hours, minutes and seconds, and ' +
+  'with "=503" or "=410" at the end for a status of its own';
+const STATUS = "503 or 410";
 
 /**
  * Creates a policy from settings.
@@ -109,9 +122,7 @@ export function definePolicy(settings: PolicySettings): Policy {
   if (afterSunset !== "gone" && afterSunset !== "redirect") {
     refuse("afterSunset", afterSunset, '"gone" or "redirect"');
   }
-  if (brownoutStatus !== 503 && brownoutStatus !== 410) {
-    refuse("brownoutStatus", brownoutStatus, "503 or 410");
-  }
+  if (!isBrownoutStatus(brownoutStatus)) refuse("brownoutStatus", brownoutStatus, STATUS);
   if (documentation !== undefined && !isPathOrSecureUrl(documentation)) {
     const expected = 'a path that starts with "/", or an "https:" URL without a password, of at ' +
       `most ${MAX_TARGET_LENGTH} characters`;
@@ -136,28 +147,43 @@ function instantIn(setting: string, value: unknown, refuse: Refuse): number | un
   return readInstant(value) ?? refuse(setting, value, expected);
 }
 
-function intervalIn(setting: string, value: unknown, refuse: Refuse): Interval | undefined {
-  if (typeof value === "string") return readInterval(value) ?? refuse(setting, value, INTERVAL);
+function isBrownoutStatus(value: unknown): value is BrownoutStatus {
+  return value === 503 || value === 410;
+}
+
+/** A brownout whose status is that of the policy unless it has one. */
+type OwnBrownout = Interval & { readonly status: BrownoutStatus | undefined };
+
+function brownoutIn(setting: string, value: unknown, refuse: Refuse): OwnBrownout | undefined {
+  if (typeof value === "string") {
+    const [, text = "", own] = /^(.*?)(?:=(503|410))?$/s.exec(value) ?? [];
+    const interval = readInterval(text) ?? refuse(setting, value, INTERVAL);
+    return interval && { ...interval, status: own && (Number(own) as BrownoutStatus) || undefined };
+  }
   if (Object(value) !== value) return refuse(setting, value, `{ start, end }, or ${INTERVAL}`);
   const given = value as Record<string, unknown>;
   const start = instantIn(`${setting}.start`, given["start"], refuse);
   const end = instantIn(`${setting}.end`, given["end"], refuse);
-  return start === undefined || end === undefined ? undefined : { start, end };
+  const status = given["status"];
+  if (status !== undefined && !isBrownoutStatus(status)) {
+    return refuse(`${setting}.status`, status, STATUS);
+  }
+  return start === undefined || end === undefined ? undefined : { start, end, status };
 }
 
-/** Returns the brownouts in chronological order, with adjacent ones joined. */
+/** Returns the brownouts in chronological order, with adjacent ones of the same status joined. */
 function brownoutsIn(
-  { brownouts: list = [], sunsetAt: sunset }: PolicySettings,
+  { brownouts: list = [], sunsetAt: sunset, brownoutStatus = 503 }: PolicySettings,
   { deprecatedAt = -Infinity, sunsetAt = Infinity }: Dates,
   refuse: Refuse,
-): Interval[] {
+): Brownout[] {
   if (!Array.isArray(list)) return refuse("brownouts", list, "a list of intervals") ?? [];
-  const brownouts: (Interval & { readonly setting: string; readonly text: string })[] = [];
+  const brownouts: (Brownout & { readonly setting: string; readonly text: string })[] = [];
   for (const [index, value] of list.entries()) {
     const setting = `brownouts[${index}]`;
-    const interval = intervalIn(setting, value, refuse);
-    if (interval === undefined) continue;
-    const { start, end } = interval;
+    const brownout = brownoutIn(setting, value, refuse);
+    if (brownout === undefined) continue;
+    const { start, end, status = brownoutStatus } = brownout;
     const text = typeof value === "string" ? value : [start, end].map(formatInstant).join("/");
     const expected = end <= start
       ? "an interval that ends after it starts"
@@ -169,17 +195,17 @@ function brownoutsIn(
       ? `a start no earlier than the deprecation at ${formatInstant(deprecatedAt)}`
       : undefined;
     if (expected !== undefined) refuse(setting, text, expected);
-    else brownouts.push({ start, end, setting, text });
+    else brownouts.push({ start, end, status, setting, text });
   }
   brownouts.sort((a, b) => a.start - b.start);
-  const joined: Interval[] = [];
-  for (const [index, { start, end, setting, text }] of brownouts.entries()) {
+  const joined: Brownout[] = [];
+  for (const [index, { start, end, status, setting, text }] of brownouts.entries()) {
     const previous = brownouts[index - 1];
     if (previous && start < previous.end) {
       refuse(setting, text, `no overlap with "${previous.text}"`);
     }
-    const isAdjacent = start === previous?.end;
-    joined.push({ start: isAdjacent ? (joined.pop() as Interval).start : start, end });
+    const isJoined = start === previous?.end && status === previous.status;
+    joined.push({ start: isJoined ? (joined.pop() as Brownout).start : start, end, status });
   }
   return joined;
 }

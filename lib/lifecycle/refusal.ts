@@ -4,7 +4,7 @@ import { formatHttpDate } from "../http/http_date.ts";
 import { type Field, NO_STORE, NO_TRANSFORM, type Outcome } from "../http/outcome.ts";
 import { problemDetails, type ProblemType } from "../http/problem.ts";
 import { formatInstant } from "../http/timestamp.ts";
-import { type BrownoutStatus, momentAt, type Policy } from "./policy.ts";
+import { type BrownoutStatus, brownoutStatusAt, momentAt, type Policy } from "./policy.ts";
 
 /** The problem types of refusals, by name. */
 export const REFUSAL_TYPES = {
@@ -39,7 +39,7 @@ export interface RefusalOptions {
 
 /** A refusal, sent in place of the requested resource. */
 export interface Refusal extends Outcome {
-  /** The policy's `brownoutStatus` in a brownout; after the sunset 410, or 308 to the successor. */
+  /** The status of the brownout; after the sunset 410, or 308 to the successor. */
   readonly status: 308 | 410 | 503;
 }
 
@@ -66,11 +66,11 @@ export function refusal(
   policy: Policy,
   { now, maxAge, ...facts }: RefusalOptions,
 ): Refusal | undefined {
-  const { phase, until } = momentAt(policy, now);
+  const moment = momentAt(policy, now);
+  const { phase, until } = moment;
   const { successor } = facts;
-  if (phase === "brownout") {
-    return brownoutRefusal(policy.brownoutStatus, until, { policy, ...facts });
-  }
+  const status = brownoutStatusAt(policy, moment);
+  if (status !== undefined) return brownoutRefusal(status, until, { policy, ...facts });
   if (phase !== "removed") return undefined;
   if (policy.afterSunset === "redirect" && successor !== undefined) {
     return removalRedirect(308, successor, maxAge);

@@ -85,23 +85,27 @@ function brownoutsLeft(
 }
 
 function calendar(notice: EndpointNotice, prefix: string, options: DatesOptions): string {
-  const rows = brownoutsLeft(notice, options).map(({ start, end }) =>
-    `<li>${prefix}Brownout from ${time(start)} to ${time(end)}</li>`
+  const left = brownoutsLeft(notice, options);
+  const differ = new Set(left.map(({ status }) => status)).size > 1;
+  const rows = left.map(({ start, end, status }) =>
+    `<li>${prefix}Brownout from ${time(start)} to ${time(end)}` +
+    `${differ ? `, with ${code(String(status))}` : ""}</li>`
   );
   return rows.length === 0 ? "" : `<ul>\n${rows.join("\n")}\n</ul>`;
 }
 
 /** Says what the path answers in the brownouts that are listed, and after the removal. */
 function effects(notice: EndpointNotice, prefix: string, options: DatesOptions): string {
-  const { brownoutStatus, afterSunset } = notice;
+  const { afterSunset } = notice;
   if (isGone(notice, options)) {
     return `<p>${prefix}The path is gone: it answers ${code("404")}, like any unknown path.</p>`;
   }
-  const brownouts = brownoutsLeft(notice, options).length === 0
+  const statuses = new Set(brownoutsLeft(notice, options).map(({ status }) => status));
+  const brownouts = statuses.size === 0
     ? ""
     : "A brownout is a short planned outage that warns of the removal: the path answers " +
-      `${code(String(brownoutStatus))}, with ${code("Retry-After")} set to the end of the ` +
-      "brownout. ";
+      `${[...statuses].map((status) => code(String(status))).join(" or ")}, with ` +
+      `${code("Retry-After")} set to the end of the brownout. `;
   const [answer, effect] = afterSunset === "redirect"
     ? ["308", "which redirects to the item's new path at the cost of an extra request"]
     : ["410", "and clients that still use it fail"];

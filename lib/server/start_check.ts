@@ -120,9 +120,9 @@ function announcementOf(config: Config, { sessions, deleted, isCreated }: Found)
 
 /** Formats a policy, e.g. "deprecated from …; brownout from … to … (503); removed at … (410)". */
 function policyText(policy: Policy): string {
-  const { deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset } = policy;
-  const outages = brownouts.map(({ start, end }) =>
-    `brownout from ${formatInstant(start)} to ${formatInstant(end)} (${brownoutStatus})`
+  const { deprecatedAt, sunsetAt, brownouts, afterSunset } = policy;
+  const outages = brownouts.map(({ start, end, status }) =>
+    `brownout from ${formatInstant(start)} to ${formatInstant(end)} (${status})`
   );
   const removal = sunsetAt === undefined
     ? "no date of removal"

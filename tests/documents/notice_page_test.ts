@@ -216,6 +216,23 @@ Deno.test("noticePage() says where items are, whatever is left of the deprecated
   }
 });
 
+Deno.test("noticePage() says which brownout has which status, where they differ", () => {
+  const mixed = definePolicy({
+    ...SETTINGS,
+    brownouts: ["2027-05-03T09:00Z/PT1H", "2027-05-03T10:00Z/PT2H=410", "2027-06-01/PT1H"],
+  });
+  const before = textOf(pageAt("2027-04-01", mixed).html);
+  assertMatch(before, / Brownout from 3 May 2027, 09:00 UTC to [^,]*, 10:00 UTC, with 503 /);
+  assertMatch(before, / Brownout from 3 May 2027, 10:00 UTC to [^,]*, 12:00 UTC, with 410 /);
+  assertMatch(before, /: the path answers 503 or 410, with Retry-After set /);
+  assertMatch(before, / Brownout 503 or 410 The path is temporarily disabled/);
+  const during = textOf(pageAt("2027-05-03T09:30Z", mixed).html);
+  assertMatch(
+    during,
+    /Requests get 503 until 3 May 2027, 10:00 UTC, then 410 until 3 May 2027, 12:00 UTC\. Afterwards, requests work again until the next brownout on 1 Jun 2027/,
+  );
+});
+
 Deno.test("noticePage() states the status of a brownout once", () => {
   for (const brownoutStatus of [503, 410] as const) {
     const { html } = pageAt("2027-04-01", definePolicy({ ...SETTINGS, brownoutStatus }));

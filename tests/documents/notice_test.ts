@@ -34,9 +34,9 @@ Deno.test("/deprecation serves the policy as JSON that matches its schema", asyn
     deprecatedAt: "2027-01-01T00:00:00Z",
     sunsetAt: "2027-06-30T12:00:00Z",
     brownouts: [
-      { start: "2027-03-01T09:00:00Z", end: "2027-03-01T10:00:00Z" },
-      { start: "2027-05-03T09:00:00Z", end: "2027-05-03T17:30:00Z" },
-      { start: "2027-06-10T00:00:00Z", end: "2027-06-11T00:00:00Z" },
+      { start: "2027-03-01T09:00:00Z", end: "2027-03-01T10:00:00Z", status: 503 },
+      { start: "2027-05-03T09:00:00Z", end: "2027-05-03T17:30:00Z", status: 503 },
+      { start: "2027-06-10T00:00:00Z", end: "2027-06-11T00:00:00Z", status: 503 },
     ],
     brownoutStatus: 503,
     afterSunset: "redirect",

@@ -24,16 +24,46 @@ Deno.test("definePolicy() parses dates, instants and intervals, and sorts them",
     deprecatedAt: at("2026-11-21T00:00:00Z"),
     sunsetAt: at("2027-06-30T10:00:00Z"),
     brownouts: [
-      { start: at("2027-01-31T00:00:00Z"), end: at("2027-02-28T00:00:00Z") },
-      { start: at("2027-03-01T01:00:00Z"), end: at("2027-03-08T01:00:00Z") },
-      { start: at("2027-03-09T09:00:00Z"), end: at("2027-03-09T10:00:30Z") },
-      { start: at("2027-04-01T00:00:00Z"), end: at("2027-04-02T00:00:00Z") },
-      { start: at("2027-05-03T09:00:00Z"), end: at("2027-05-03T10:30:00Z") },
+      { start: at("2027-01-31T00:00:00Z"), end: at("2027-02-28T00:00:00Z"), status: 503 },
+      { start: at("2027-03-01T01:00:00Z"), end: at("2027-03-08T01:00:00Z"), status: 503 },
+      { start: at("2027-03-09T09:00:00Z"), end: at("2027-03-09T10:00:30Z"), status: 503 },
+      { start: at("2027-04-01T00:00:00Z"), end: at("2027-04-02T00:00:00Z"), status: 503 },
+      { start: at("2027-05-03T09:00:00Z"), end: at("2027-05-03T10:30:00Z"), status: 503 },
     ],
     brownoutStatus: 503,
     afterSunset: "gone",
     documentation: undefined,
   });
+});
+
+Deno.test("definePolicy() gives a brownout the status of its own, and joins only neighbours that agree", () => {
+  const days = { deprecatedAt: "2027-01-01", sunsetAt: "2027-06-30" };
+  const { brownouts } = definePolicy({
+    ...days,
+    brownoutStatus: 410,
+    brownouts: [
+      "2027-03-01/P1D=503",
+      "2027-03-02/P1D=410",
+      { start: "2027-03-03", end: "2027-03-04" },
+      { start: "2027-03-04", end: "2027-03-05", status: 503 },
+      "2027-03-05/2027-03-06=503",
+    ],
+  });
+  const day = (number: number) => at(`2027-03-0${number}T00:00:00Z`);
+  assertEquals(brownouts, [
+    { start: day(1), end: day(2), status: 503 },
+    { start: day(2), end: day(4), status: 410 },
+    { start: day(4), end: day(6), status: 503 },
+  ]);
+  for (const end of ["=404", "=", "=410=503", "=0410", " =410"]) {
+    const text = `2027-03-01/P1D${end}`;
+    const settings = { ...days, brownouts: [text] };
+    const expected = expectedFor(settings, "brownouts[0]", shown(text));
+    assertStringIncludes(expected, 'with "=503" or "=410" at the end');
+  }
+  const object = { start: "2027-03-01", end: "2027-03-02", status: 404 };
+  const settings = { ...days, brownouts: [object] };
+  assertEquals(expectedFor(settings, "brownouts[0].status", "404"), "503 or 410");
 });
 
 Deno.test("definePolicy() accepts boundary values", () => {

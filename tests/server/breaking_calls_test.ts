@@ -29,14 +29,20 @@ const BROWNOUT = policyWith({
   sunsetAt: "2027-06-01",
 });
 const REMOVED = policyWith({ sunsetAt: "2027-02-01" });
-const GONE_BROWNOUT: Policy = { ...BROWNOUT, brownoutStatus: 410 };
+const GONE_BROWNOUT = policyWith({
+  brownouts: ["2027-02-01T11:00Z/PT2H=410"],
+  sunsetAt: "2027-06-01",
+});
 const REDIRECTED: Policy = { ...REMOVED, afterSunset: "redirect" };
 /** Fails as soon as the response in the brownout is chosen. */
 const BROKEN_BROWNOUT: Policy = {
   ...BROWNOUT,
-  get brownoutStatus(): never {
-    throw new Error("a bug");
-  },
+  brownouts: BROWNOUT.brownouts.map((brownout) => ({
+    ...brownout,
+    get status(): never {
+      throw new Error("a bug");
+    },
+  })),
 };
 
 interface Call {

@@ -71,7 +71,7 @@ Deno.test("readConfig() reads every variable, and accepts boundary values", () =
     sunsetAt: Date.parse("2027-06-30"),
     brownouts: ["2027-03-01T09:00Z", "2027-04-01T09:00Z"].map((text) => {
       const start = Date.parse(text);
-      return { start, end: start + 3_600_000 };
+      return { start, end: start + 3_600_000, status: 410 as const };
     }),
     ...{ brownoutStatus: 410, afterSunset: "redirect" } as const,
     documentation: "https://docs.test/retired",

@@ -213,7 +213,7 @@ Deno.test("a slow lookup shortens the freshness of the response that it delayed"
       return Promise.resolve(result);
     },
   });
-  const brownout = { start: start + 10 * SECOND, end: start + 60 * SECOND };
+  const brownout = { start: start + 10 * SECOND, end: start + 60 * SECOND, status: 503 as const };
   const policy = { ...CONFIG.policy, brownouts: [brownout] };
   const options = {
     storage,
@@ -255,13 +255,13 @@ needing("files")("the fields that main.ts lists for a HEAD are those that are se
     );
 
   const policy = { ...CONFIG.policy, sunsetAt: now() + 86_400_000 };
-  const brownouts = [{ start: now(), end: now() + 1_000 }];
+  const brownout = { start: now(), end: now() + 1_000 };
   const removed = { ...policy, sunsetAt: now() };
   const rows: [policy: Policy, status: number, phase: string][] = [
     [policy, 200, ""],
     [{ ...policy, deprecatedAt: now() + 1_000 }, 200, ""],
-    [{ ...policy, brownouts }, 503, "brownout"],
-    [{ ...policy, brownouts, brownoutStatus: 410 }, 410, "brownout"],
+    [{ ...policy, brownouts: [{ ...brownout, status: 503 }] }, 503, "brownout"],
+    [{ ...policy, brownouts: [{ ...brownout, status: 410 }] }, 410, "brownout"],
     [{ ...removed, afterSunset: "redirect" }, 308, "removed"],
     [removed, 410, "removed"],
   ];

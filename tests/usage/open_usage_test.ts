@@ -107,7 +107,10 @@ test("openUsage() logs changes of phase, and those until the end", () =>
 test("openUsage() counts a call even if the route's clock fails", () =>
   inFolder(async (folder) => {
     const start = Date.parse("2020-02-01");
-    const policy = { ...POLICY, brownouts: [{ start, end: Date.now() + 86_400_000 }] };
+    const policy = {
+      ...POLICY,
+      brownouts: [{ start, end: Date.now() + 86_400_000, status: 503 as const }],
+    };
     const { usage, rows } = await opened(folder, { routes: { "/v1": policy } });
     using _error = stub(console, "error");
     let reads = 0;

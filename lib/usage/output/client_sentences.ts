@@ -8,17 +8,18 @@ import { count, MAX_LISTED, plural } from "./wording.ts";
 
 /**
  * Formats the phases in which a client called, e.g. "deprecated; 5 calls in the brownout of
- * 2027-06-10T09:00:00Z". A client that called only in brownouts may have followed dead links.
+ * 2027-06-10T09:00:00Z (503)". A client that called only in brownouts may have followed dead links.
  */
 export function phasesText({ phases, brownouts }: ClientUsage): string {
   return PHASES.filter((phase) => phases[phase] !== undefined)
     .flatMap((phase) => phase === "brownout" ? brownoutTexts(brownouts) : [phase]).join("; ");
 }
 
-/** Formats the calls in each brownout, e.g. "5 calls in the brownout of 2027-06-10T09:00:00Z". */
+/** Formats the calls in each brownout, e.g. "5 calls in the brownout of … (503)". */
 export function brownoutTexts(brownouts: ClientUsage["brownouts"]): string[] {
-  return brownouts.map(({ start, calls }) =>
-    `${plural(calls, "call")} in the brownout of ${formatInstant(Date.parse(start))}`
+  return brownouts.map(({ start, status, calls }) =>
+    `${plural(calls, "call")} in the brownout of ${formatInstant(Date.parse(start))}` +
+    (status === undefined ? "" : ` (${status})`)
   );
 }
 

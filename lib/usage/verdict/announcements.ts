@@ -1,5 +1,6 @@
 /** What sessions announce for routes, and which of them counts where they differ. */
 
+import type { Interval } from "../../lifecycle/instant.ts";
 import type { Policy, RoutePolicies } from "../../lifecycle/policy.ts";
 import type { Session } from "../record/records.ts";
 import { hasMounted, isOpen, isRunning } from "./session_state.ts";
@@ -42,7 +43,9 @@ export function judgedRoutes(sessions: readonly Session[]): string[] {
 }
 
 /** The dates of a policy. */
-export type PolicyDates = Pick<Policy, "deprecatedAt" | "sunsetAt" | "brownouts">;
+export interface PolicyDates extends Pick<Policy, "deprecatedAt" | "sunsetAt"> {
+  readonly brownouts: readonly Interval[];
+}
 
 /** The dates that a running server announces for routes, other than those of the report. */
 export interface OtherDates {

@@ -1,6 +1,6 @@
 /** The sums of a ledger's rows: the calls of each client, and of each route by day. */
 
-import type { Phase } from "../../lifecycle/policy.ts";
+import type { BrownoutStatus, Phase } from "../../lifecycle/policy.ts";
 import { PROBE_PREFIX } from "../record/client_names.ts";
 import type { UsageRow } from "../record/records.ts";
 
@@ -19,7 +19,7 @@ export interface ClientUsage {
   readonly routes: readonly string[];
   readonly phases: Readonly<PhaseCalls>;
   /** The calls in each brownout, in chronological order. */
-  readonly brownouts: readonly { readonly start: string; readonly calls: number }[];
+  readonly brownouts: readonly BrownoutCalls[];
   /**
    * The releases of an app, or the apps of any other client; most calls first. Calls without a
    * release on record are in none of them.
@@ -35,6 +35,17 @@ export interface ClientErrors {
   readonly client: string;
   readonly requests: number;
 }
+
+/** The calls in a brownout that got one status. */
+export interface BrownoutCalls {
+  readonly start: string;
+  /** The status of the refusal; left out for calls that were not refused. */
+  readonly status?: BrownoutStatus;
+  readonly calls: number;
+}
+
+/** The status of a refusal in a brownout, by its class. */
+const REFUSED: Readonly<Record<string, BrownoutStatus>> = { "4xx": 410, "5xx": 503 };
 
 type ReleaseUsage = Pick<UsageRow, "release" | "calls" | "last">;
 
@@ -119,7 +130,7 @@ class ClientSum {
   readonly #days = new Set<string>();
   readonly #routes = new Set<string>();
   readonly #phases: PhaseCalls = {};
-  readonly #brownouts = new Map<string, number>();
+  readonly #brownouts = new Map<string, BrownoutCalls>();
   readonly #releases = new Map<string, ReleaseUsage>();
 
   constructor({ client, day }: UsageRow) {
@@ -127,13 +138,14 @@ class ClientSum {
     this.#first = day;
   }
 
-  add({ day, route, phase, brownout, calls, last, release }: UsageRow): void {
+  add(row: UsageRow): void {
+    const { day, route, phase, brownout, status: statusClass, calls, last, release } = row;
     this.#calls += calls;
     this.#last = Math.max(this.#last, last);
     this.#days.add(day);
     this.#routes.add(route);
     this.#phases[phase] = (this.#phases[phase] ?? 0) + calls;
-    if (brownout !== "") add(this.#brownouts, brownout, calls);
+    if (brownout !== "") this.#addBrownout({ start: brownout, calls, ...refusedWith(statusClass) });
     if (release === "") return;
     const before = this.#releases.get(release) ?? { calls: 0, last };
     this.#releases.set(release, {
@@ -141,6 +153,12 @@ class ClientSum {
       calls: before.calls + calls,
       last: Math.max(before.last, last),
     });
+  }
+
+  #addBrownout(brownout: BrownoutCalls): void {
+    const name = `${brownout.start} ${brownout.status ?? ""}`;
+    const before = this.#brownouts.get(name)?.calls ?? 0;
+    this.#brownouts.set(name, { ...brownout, calls: before + brownout.calls });
   }
 
   usage(): ClientUsage {
@@ -152,10 +170,15 @@ class ClientSum {
       last: this.#last,
       routes: [...this.#routes].sort(),
       phases: this.#phases,
-      brownouts: [...this.#brownouts].sort().map(([start, calls]) => ({ start, calls })),
+      brownouts: [...this.#brownouts].sort().map(([, brownout]) => brownout),
       releases: [...this.#releases.values()].sort((a, b) => b.calls - a.calls || b.last - a.last),
     };
   }
+}
+
+function refusedWith(statusClass: string): Pick<BrownoutCalls, "status"> {
+  const status = REFUSED[statusClass];
+  return status === undefined ? {} : { status };
 }
 
 function add(sums: Map<string, number>, name: string, calls: number): void {

@@ -74,7 +74,9 @@ Deno.test("withLifecycle() answers in place of the handler, HEAD like GET", asyn
   type Options = LifecycleOptions & { policy?: Policy };
   const rows: [instant: number, options: Options, status: number, location?: string][] = [
     [BROWNOUT, {}, 503],
-    [BROWNOUT, { policy: { ...POLICY, brownoutStatus: 410 } }, 410],
+    [BROWNOUT, {
+      policy: { ...POLICY, brownouts: POLICY.brownouts.map((one) => ({ ...one, status: 410 })) },
+    }, 410],
     [BROWNOUT, { policy: redirect, successor }, 503],
     [REMOVED, { successor }, 410],
     [REMOVED, { policy: redirect, successor }, 308, "/v2/things"],

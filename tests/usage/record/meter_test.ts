@@ -182,7 +182,8 @@ Deno.test("createHandler() counts every valid token in a brownout, and looks not
   for (const brownoutStatus of [503, 410] as const) {
     const meter = new UsageMeter(POLICIES);
     const recorder = { meter, ...fakeIntents(), fault: undefined };
-    const policy = { ...POLICY, brownoutStatus };
+    const brownouts = POLICY.brownouts.map((one) => ({ ...one, status: brownoutStatus }));
+    const policy = { ...POLICY, brownouts };
     const storage = failing(new Error("Not needed"));
     const options = {
       config: { ...CONFIG, ...underPolicy(policy) },

@@ -74,7 +74,7 @@ Deno.test("reportUsage() sums a period by day, route and client", async () => {
       last: NOW,
       routes: ["/audio/:token"],
       phases: { deprecated: 31, brownout: 5 },
-      brownouts: [{ start: "2027-06-09T09:00:00Z", calls: 5 }],
+      brownouts: [{ start: "2027-06-09T09:00:00Z", status: 410, calls: 5 }],
       releases: [],
     },
   ]);
