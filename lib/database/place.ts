@@ -6,6 +6,7 @@
 import { WrongUsageError } from "../errors/refused_error.ts";
 import { withoutPassword } from "../input/printable.ts";
 import {
+  addressIn,
   faultIn,
   foreignFormIn,
   parsePostgresUrl,
@@ -25,6 +26,8 @@ interface Place {
   readonly files: readonly string[];
   /** The folder or socket that a process must be allowed to read and write, if there is one. */
   readonly access: string | undefined;
+  /** The address that a process connects to, as permissions name it, if there is one. */
+  readonly address: string | undefined;
   /** The files that a connection reads besides. */
   readonly certificates: readonly string[];
   /** What in the URL is hardly meant, if anything. */
@@ -110,6 +113,7 @@ export function sqliteAt(path: string): SqlitePlace {
     name: `sqlite:${path}`,
     files: isInMemory ? [] : files,
     access: isInMemory ? undefined : path.slice(0, path.lastIndexOf("/") + 1) || ".",
+    address: undefined,
     certificates: [],
     warning: undefined,
   };
@@ -126,6 +130,7 @@ export function postgresAt(url: string): PostgresPlace {
     name: placeIn(url),
     files: [],
     access: socketIn(url),
+    address: addressIn(url),
     certificates: names.flatMap((name) => parameters?.get(name) ?? []),
     warning: warningIn(url),
   };

@@ -30,6 +30,15 @@ export function socketIn(text: string): string | undefined {
   return folder && `${folder}/.s.PGSQL.${port || 5432}`;
 }
 
+/** Returns the address that a URL leads to, e.g. `db:5432` or `unix:/run/postgresql/.s.PGSQL.5432`. */
+export function addressIn(text: string): string {
+  const socket = socketIn(text);
+  if (socket !== undefined) return `unix:${socket}`;
+  const url = parsePostgresUrl(text);
+  const host = url?.searchParams.get("host") ?? url?.hostname;
+  return `${host || "localhost"}:${(url?.searchParams.get("port") ?? url?.port) || 5432}`;
+}
+
 /** Returns the folder of sockets that is in place of a host. */
 function folderIn(url: URL | null): string | undefined {
   const host = url?.searchParams.get("host") ?? url?.hostname.replaceAll(/%2f/gi, "/");

@@ -67,6 +67,11 @@ export async function runServer(
   Deno.exit(0);
 }
 
+/** Returns the address to listen on, as permissions name it. */
+export function listenAddress({ host, port }: Pick<Config, "host" | "port">): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
 /**
  * Ensures that Deno's permissions and flags allow listening.
  *
@@ -75,7 +80,7 @@ export async function runServer(
 export function requireListenAccess(
   { host, port, reusePort }: Pick<Config, "host" | "port" | "reusePort">,
 ): void {
-  const address = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  const address = listenAddress({ host, port });
   if (Deno.permissions.querySync({ name: "net", host: address }).state !== "granted") {
     throw new StartError(
       `Deno's permissions do not allow listening on ${address}; add it to --allow-net`,

@@ -8,6 +8,7 @@ import { requireOwner } from "../storage/owner.ts";
 import { openStorage } from "../storage/engines/open_storage.ts";
 import { deletedRoutes } from "../usage/record/deleted_routes.ts";
 import type { Session } from "../usage/record/records.ts";
+import { networkOf } from "./addresses.ts";
 import { type Config, readConfig } from "./config.ts";
 import { readVariables } from "./environment.ts";
 import { printLines } from "./print_lines.ts";
@@ -113,6 +114,7 @@ function announcementOf(config: Config, { sessions, deleted, isCreated }: Found)
     `media-head ${VERSION} with Deno ${Deno.version.deno}, on ${host}:${port}`,
     `Database: ${catalogue}${isCreated ? "" : " (does not exist yet; a start creates it)"}`,
     `Content: ${content}`,
+    `Network: --allow-net=${networkOf(config).join()}`,
     ...Object.entries(policies).map(([path, policy]) => `${path}: ${policyText(policy)}`),
     ...warnings.map((warning) => `Warning: ${warning}`),
   ];

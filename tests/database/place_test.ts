@@ -21,7 +21,7 @@ Deno.test("parseDatabaseUrl() names the file of SQLite and all beside it, whatev
     const place = {
       ...{ kind: "sqlite", path, ledgerPath: `${path}-ledger`, name: `sqlite:${path}` } as const,
       files: [...beside(path), ...beside(`${path}-ledger`)],
-      ...{ access, certificates: [], warning: undefined },
+      ...{ access, address: undefined, certificates: [], warning: undefined },
     };
     for (const scheme of ["sqlite", "SQLITE", "SQLite"]) {
       assertEquals(parseDatabaseUrl(`${scheme}:${path}`), place);
@@ -30,6 +30,18 @@ Deno.test("parseDatabaseUrl() names the file of SQLite and all beside it, whatev
   assertEquals(parseDatabaseUrl("sqlite::memory:"), IN_MEMORY);
   const { ledgerPath, files, access } = IN_MEMORY;
   assertEquals([ledgerPath, files, access], [":memory:", [], undefined]);
+});
+
+Deno.test("postgresAt() names the address of a server as permissions do", () => {
+  const rows: [url: string, address: string][] = [
+    ["postgres://u:p@h/d", "h:5432"],
+    ["postgres://u:p@h:6432/d?sslmode=require", "h:6432"],
+    ["postgres://u:p@[::1]/d", "[::1]:5432"],
+    ["postgres://u:p@ignored:1/d?host=db.internal&port=7", "db.internal:7"],
+    ["postgres:///d", "localhost:5432"],
+    ["postgresql:///d?host=/run", "unix:/run/.s.PGSQL.5432"],
+  ];
+  for (const [url, address] of rows) assertEquals(postgresAt(url).address, address, url);
 });
 
 Deno.test("parseDatabaseUrl() names the socket and the certificates of a server", () => {

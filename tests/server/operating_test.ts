@@ -1,12 +1,16 @@
 /**
- * The documents' blocks for operators, run as they stand and in order: one machine, from its setup
- * to a command.
+ * The documents' blocks for operators, run as they stand and in order: one machine, a container with
+ * PostgreSQL and a bucket, and a catalogue that moves and is restored.
  */
 
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { shellWord } from "../../lib/input/shell_word.ts";
 import { MACHINE, Machine } from "../support/machine.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
+import { freePort } from "../support/ports.ts";
+import { POSTGRES, PostgresServer } from "../support/postgres.ts";
+import { S3_STORE, S3Store } from "../support/s3_store.ts";
 
 /** Returns the blocks of a section, without those of the sections below it. */
 async function blocksOf(heading: string, page = "lib/server/README.md"): Promise<string[]> {
@@ -16,6 +20,9 @@ async function blocksOf(heading: string, page = "lib/server/README.md"): Promise
   if (blocks.length === 0) throw new Error(`${page} has no block under "${heading}"`);
   return blocks.map(([, block = ""]) => block);
 }
+
+/** Returns the first token in an output. */
+const tokenIn = (output: string) => /[\da-f]{8}-[\da-f-]{27}/.exec(output)?.[0] ?? "";
 
 const statusOf = (path: string) =>
   `curl --silent --head --output /dev/null --write-out '%{http_code}' http://127.0.0.1:8000${path}`;
@@ -35,7 +42,7 @@ needing(...MACHINE)(
 
     const [publish = "", check = ""] = await blocksOf("Commands");
     const published = await machine.mustRun(publish);
-    const [token = ""] = /[\da-f]{8}-[\da-f-]{27}/.exec(published) ?? [];
+    const token = tokenIn(published);
     assertEquals(await machine.mustRun(statusOf(`/audio/${token}`)), "200");
     // From another folder, by a path that is relative to it, and by the servers' user.
     const here = await machine.mustRun("cd /srv/incoming && media-head publish episode-12.mp3");
@@ -59,5 +66,144 @@ needing(...MACHINE)(
     const unit = await Deno.readTextFile(fromRoot("lib/server/deploy/media-head@.service"));
     const started = /^ExecStart=(.*)/m.exec(unit)?.[1]?.replaceAll("%S", "/var/lib");
     assertStringIncludes(check.replaceAll(/\s*\\\n\s*/g, " "), `${started} --check`);
+  },
+);
+
+/** Returns the value of each instruction of the Dockerfile with a name. */
+async function instructions(name: string): Promise<string[]> {
+  const text = await Deno.readTextFile(fromRoot("lib/server/deploy/Dockerfile"));
+  const lines = text.replaceAll("\\\n", "").replaceAll(/^#.*\n/gm, "").split("\n");
+  return lines.filter((line) => line.startsWith(`${name} `)).map((line) =>
+    line.slice(name.length + 1)
+  );
+}
+
+needing(...MACHINE, ...POSTGRES, ...S3_STORE)(
+  "the image's command reaches PostgreSQL and a bucket, as its user and in its folders",
+  async () => {
+    await using postgres = await PostgresServer.start();
+    await using store = await S3Store.start();
+    await using machine = await Machine.make("shared");
+    const port = freePort();
+    const settings = {
+      DEPRECATED_AT: "2026-11-21",
+      DATABASE_URL: `${
+        postgres.urlOf(await postgres.createDatabase())
+      }?application_name=a&sslmode=disable`,
+      ...store.environment("pods"),
+    };
+    // What Docker does with each instruction; Node's image has the user `node`.
+    const variables = (await instructions("ENV")).join(" ");
+    const [install = "", warm = ""] = (await instructions("RUN")).slice(1); // without Deno's own
+    await machine.mustRun(
+      `useradd node
+       mkdir /app
+       cd /app
+       install -m 755 "$(deno eval 'console.log(Deno.execPath())')" /usr/local/bin/deno
+       cp -r /opt/media-head/{deno.json,deno.lock,main.ts,lib} .
+       cp -r /var/cache/media-head /deno
+       export ${variables}\n${install}\n${warm}`,
+    );
+    const [command = "[]"] = await instructions("CMD");
+    const words: string[] = JSON.parse(command);
+    const given = Object.entries({ ...settings, HOST: "127.0.0.1", PORT: String(port) });
+    const [image] = await instructions("ENV");
+    const inContainer = (words: readonly string[]) =>
+      `cd /app && exec runuser -u node -- env -i PATH=/usr/local/bin:/usr/bin:/bin ${image} ` +
+      [...given.map((pair) => pair.join("=")), ...words].map(shellWord).join(" ");
+
+    const check = await machine.mustRun(inContainer([...words, "--check"]));
+    const addresses = [
+      `127.0.0.1:${port}`,
+      `127.0.0.1:${postgres.port}`,
+      `127.0.0.1:${store.port}`,
+    ];
+    assertStringIncludes(check, `\nNetwork: --allow-net=${addresses.join()}\n`);
+
+    await machine.write("/srv/start", inContainer(words));
+    await machine.mustRun(
+      `(bash /srv/start < /dev/null 2> /srv/log; echo $? > /srv/ended) > /dev/null 2>&1 &
+       until grep -q '"event":"start"' /srv/log; do
+         [ ! -f /srv/ended ] || { cat /srv/log; exit 1; }
+         sleep 0.1
+       done`,
+    );
+    const page = await Deno.readTextFile(fromRoot("lib/server/README.md"));
+    const [, typed = ""] = /^kubectl exec deploy\/media-head -- (.*) media list$/m.exec(page) ?? [];
+    const media = (...args: string[]) =>
+      machine.mustRun(inContainer([...typed.split(" "), "media", ...args]));
+    const published = await media("publish", "lib/publishing/samples/sample.mp3");
+    const token = tokenIn(published);
+    assertStringIncludes(await media("list"), token);
+    const path = `http://127.0.0.1:${port}/audio/${token}`;
+    assertEquals(
+      (await machine.mustRun(
+        `curl --silent --output /srv/got ${path} && stat --format %s /srv/got`,
+      )).trim(),
+      "26186",
+    );
+
+    // Kubernetes runs preStop first, and then sends SIGTERM.
+    const [, preStop = "[]"] = /preStop: \{ exec: \{ command: (\[.*?\]) \} \}/.exec(page) ?? [];
+    const stopping: string[] = JSON.parse(preStop);
+    await machine.mustRun(stopping.map(shellWord).join(" "));
+    await machine.mustRun(
+      `kill $(pgrep --full --uid node main.ts)
+       until [ -f /srv/ended ]; do sleep 0.1; done; grep -q '"event":"stop"' /srv/log`,
+    );
+  },
+);
+
+needing(...MACHINE)(
+  "upgrade, publish, back up, restore on an empty machine, and roll back: nothing is lost",
+  async () => {
+    await using machine = await Machine.make();
+    const [setup = ""] = await blocksOf("systemd");
+    await machine.mustRun(setup);
+    const samples = "/opt/media-head/lib/publishing/samples";
+    const publish = async (name: string) =>
+      tokenIn(await machine.mustRun(`media-head publish ${samples}/${name} --again`));
+    const before = await publish("sample.mp3");
+    const taken = await publish("sample.mp3");
+
+    // A version with another schema.
+    await machine.mustRun(
+      `cp -r /opt/media-head-1 /opt/media-head-2
+       sed -i 's/^  version: .*/  version: 99,/' /opt/media-head-2/lib/storage/catalogue/schema.ts`,
+    );
+    const [check = "", restart = "", ...moving] = await blocksOf("Upgrading");
+    const checked = await machine.run(check);
+    assertMatch(checked.stderr, /It has version \d+ of the catalogue's schema, but this release /);
+    assertEquals(checked.code, 1);
+    await machine.mustRun(moving.join("\n"));
+    assertEquals(await machine.mustRun(statusOf(`/audio/${before}`)), "200");
+    await machine.mustRun(`media-head unpublish ${taken}`);
+    const after = await publish("sample.mp4");
+
+    const [backup = ""] = await blocksOf("Backup and restore");
+    await machine.mustRun(backup);
+    const [restore = ""] = await blocksOf("Restoring");
+    await machine.mustRun(
+      `systemctl stop 'media-head@*'
+       cp -r /var/lib/media-head-backup /var/lib/copied
+       mv /var/lib/media-head /var/lib/lost
+       rm -r /var/lib/media-head-backup && mv /var/lib/copied /var/lib/media-head-backup`,
+    );
+    assertStringIncludes(await machine.mustRun(restore), "The record starts again at ");
+    for (const [path, status] of [[before, "200"], [taken, "410"], [after, "200"]]) {
+      assertEquals(await machine.mustRun(statusOf(`/media/${path}`)), status);
+    }
+    assertMatch(await machine.mustRun("media-head verify --content"), /^2 items verified: 2 as /m);
+    assertEquals(await machine.mustRun("find /var/lib/media-head ! -user media-head"), "");
+
+    // Back to the old version, whose files were set aside in what was lost.
+    await machine.mustRun(
+      `cp -a /var/lib/lost/before /var/lib/media-head
+       ${(await blocksOf("Rolling back")).join("\n")}`,
+    );
+    for (const [path, status] of [[before, "200"], [taken, "410"], [after, "200"]]) {
+      assertEquals(await machine.mustRun(statusOf(`/media/${path}`)), status);
+    }
+    await machine.mustRun(restart.replace("media-head-2", "media-head-1"));
   },
 );

@@ -43,6 +43,7 @@ test("--check says what a start would announce, and creates nothing", () =>
     assertEquals(out.split("\n").slice(1), [
       `Database: sqlite:${folder}/catalogue.sqlite (does not exist yet; a start creates it)`,
       `Content: ${folder}/files`,
+      "Network: --allow-net=0.0.0.0:8000",
       `/audio/:token: deprecated from 2026-11-21T00:00:00Z; ${brownout}; removed at 2998-01-01T00:00:00Z (308)`,
       `/video/:token: deprecated from 2026-11-21T00:00:00Z; ${brownout}; removed at 2999-01-01T00:00:00Z (308)`,
       "",

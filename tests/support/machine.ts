@@ -8,21 +8,25 @@ import { copyPackages, copyProject } from "./copy.ts";
 import { type Condition, LINUX, type Need, program } from "./permissions.ts";
 import { within } from "./within.ts";
 
-/** The folders of the system that the documents change. */
+/** The folders of the system that the documents change. Folders at the top can be added. */
 const FOLDERS = ["etc", "opt", "srv", "usr/local", "var/cache", "var/lib"];
 
 /** Makes the machine, says that it is there, and keeps it until its input ends. */
 const SETUP = `set -e
 mount -t tmpfs tmpfs "$0"
+mkdir "$0/root"
+cd "$0/root"
+for entry in /*; do
+  if [ -L $entry ]; then cp -a $entry .; elif [ -d $entry ]; then mkdir .$entry && mount --rbind $entry .$entry; fi
+done
 for folder in ${FOLDERS.join(" ")}; do
   name=$(echo $folder | tr / _)
   mkdir "$0/changed_$name" "$0/work_$name"
   mount -t overlay overlay \\
-    -o "lowerdir=/$folder,upperdir=$0/changed_$name,workdir=$0/work_$name" /$folder
+    -o "lowerdir=/$folder,upperdir=$0/changed_$name,workdir=$0/work_$name" ./$folder
 done
 ip link set lo up
-echo made
-cat`;
+exec chroot . sh -c 'echo made; exec cat'`;
 
 /** Stands for systemd: starts a unit's command as its user, and waits until the server listens. */
 const SYSTEMCTL = `#!/bin/bash
@@ -33,11 +37,12 @@ value() { sed -n "s/^$1=//p" $unit | sed "s|%S|/var/lib|g; s|%i|$instance|g"; }
 start() {
   install -d -o "$(value User)" "/var/lib/$(value StateDirectory)"
   cd "$(value WorkingDirectory)"
+  rm -f /srv/instances/$instance.log
   setsid runuser -u "$(value User)" -- env -i PATH=/usr/local/bin:/usr/bin:/bin \\
     $(value Environment) sh -c 'umask $0; exec "$@"' "$(value UMask)" $(value ExecStart) \\
     < /dev/null > /dev/null 2> /srv/instances/$instance.log &
   echo $! > /srv/instances/$instance
-  until grep -q '"event":"start"' /srv/instances/$instance.log; do
+  until grep -qs '"event":"start"' /srv/instances/$instance.log; do
     kill -0 $! 2> /dev/null || { cat /srv/instances/$instance.log >&2; exit 1; }
     sleep 0.1
   done
@@ -92,15 +97,31 @@ export class Machine implements AsyncDisposable {
     private readonly holder: Deno.ChildProcess,
   ) {}
 
-  /** Makes a machine that has Deno, and a checkout at `/opt/media-head`. */
-  static async make(): Promise<Machine> {
+  /**
+   * Makes a machine that has Deno, and a checkout at `/opt/media-head`.
+   *
+   * @param network Whether it has a network of its own; else servers must use free ports.
+   */
+  static async make(network: "own" | "shared" = "own"): Promise<Machine> {
     const folder = await Deno.makeTempDir({ prefix: "media-head-machine-" });
     await Deno.chmod(folder, 0o755);
-    const args = ["--mount", "--net", "bash", "-c", SETUP, `${folder}/changes`];
+    const net = network === "own" ? ["--net"] : [];
+    const args = ["--mount", ...net, "bash", "-c", SETUP, `${folder}/changes`];
     await Deno.mkdir(`${folder}/changes`);
     const holder = new Deno.Command("unshare", { args, stdin: "piped", stdout: "piped" }).spawn();
     const machine = new Machine(folder, holder);
-    const output = holder.stdout.getReader();
+    try {
+      await machine.#install();
+      return machine;
+    } catch (error) {
+      await machine[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async #install(): Promise<void> {
+    const { folder } = this;
+    const output = this.holder.stdout.getReader();
     await within("a machine", output.read());
     output.releaseLock();
     await Deno.mkdir(`${folder}/bin`);
@@ -108,11 +129,16 @@ export class Machine implements AsyncDisposable {
     await Deno.writeTextFile(`${folder}/bin/systemctl`, SYSTEMCTL, { mode: 0o755 });
     copyProject(`${folder}/checkout`);
     await copyPackages(`${folder}/cache/npm`);
-    await machine.mustRun(
+    await this.mustRun(
       `cp -r ${folder}/checkout /opt/media-head-1 && ln -s media-head-1 /opt/media-head &&
        cp -r ${folder}/cache /var/cache/media-head && cp ${folder}/bin/systemctl /usr/local/sbin`,
     );
-    return machine;
+  }
+
+  /** Writes a file of root's. */
+  async write(path: string, text: string): Promise<void> {
+    await Deno.writeTextFile(`${this.folder}/text`, text);
+    await this.mustRun(`cat ${this.folder}/text > ${path}`);
   }
 
   /** Runs a script in a new shell of root. */
@@ -120,8 +146,18 @@ export class Machine implements AsyncDisposable {
     const { INIT_CWD: _, ...environment } = Deno.env.toObject();
     const system = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
     const command = new Deno.Command("nsenter", {
-      args: ["--target", String(this.holder.pid), "--mount", "--net", "bash", "-e", "-c", script],
-      cwd: "/",
+      args: [
+        "--target",
+        String(this.holder.pid),
+        "--mount",
+        "--net",
+        "--root",
+        "--wd=/",
+        "bash",
+        "-e",
+        "-c",
+        `cd /\n${script}`,
+      ],
       clearEnv: true,
       env: {
         ...environment,

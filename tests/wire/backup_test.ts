@@ -33,10 +33,23 @@ const OPERATING = "lib/server/README.md";
 /** Returns the first shell command for operators that contains a text. */
 async function commandWith(text: string): Promise<string> {
   const markdown = await Deno.readTextFile(fromRoot(OPERATING));
-  const blocks = [...markdown.matchAll(/\n```sh\n(.*?)\n```\n/gs)].map(([, block = ""]) => block);
+  const blocks = [...markdown.matchAll(/\n```(?:ba)?sh\n(.*?)\n```\n/gs)].map(([, block = ""]) =>
+    block
+  );
   const found = blocks.find((block) => block.includes(text));
   assert(found !== undefined, `${OPERATING} has no command with ${text}`);
-  return found;
+  return inThatFolder(found);
+}
+
+/** Returns a command whose places are in the folder in which it runs, and no others. */
+function inThatFolder(command: string): string {
+  const places = command.replace("cd /var/lib && ", "").replaceAll(
+    /\bmedia-head-backup\b/g,
+    "backup",
+  )
+    .replaceAll(/\bmedia-head(?=\/)/g, "data");
+  assert(!places.includes("/var/lib"), places);
+  return places;
 }
 
 /** Runs a shell script in a folder, and returns its exit status and output. */
@@ -179,10 +192,10 @@ needing(...NEEDS)(
       ) as Token;
       assertEquals([await statusOf(lost.token), await statusOf(later)], [410, 200]);
       await server.stop();
-      const restore = await commandWith("rm -f data");
-      const done = await shell(restore, folder, environment);
-      assertEquals(done.code, 0, done.said);
-      assertMatch(done.said, /^The record starts again at [\d:TZ-]+; nothing was deleted\n$/);
+      const restore = (await commandWith("rm -f")).match(/^(?:rm|cp) .*$/gm)?.join("\n") ?? "";
+      assertEquals(await shell(restore, folder), { code: 0, said: "" });
+      const restarted = await mediaHere(folder, ["usage", "--restart"], environment);
+      assertMatch(restarted.stdout, /^The record starts again at /);
       await using restored = await ServerProcess.start(environment, folder);
       assertEquals(await statusOf(lost.token, restored), 200);
       assertEquals(await statusOf(later, restored), 404);
@@ -212,7 +225,7 @@ needing(...NEEDS, ...POSTGRES, program("pg_dump"), program("pg_restore"))(
       await using postgres = await PostgresServer.start();
       const url = postgres.urlOf(await postgres.createDatabase());
       const page = await Deno.readTextFile(fromRoot(OPERATING));
-      const dump = /`(pg_dump [^`]*)`/.exec(page)?.[1] ?? "";
+      const dump = inThatFolder(/`(pg_dump [^`]*)`/.exec(page)?.[1] ?? "");
       const command = (await commandWith("VACUUM INTO"))
         .replace(/ {2}for .*\n {2}done\n/s, `  ${dump} || exit\n`);
       assert(!command.includes("VACUUM"));
@@ -221,7 +234,7 @@ needing(...NEEDS, ...POSTGRES, program("pg_dump"), program("pg_restore"))(
       const restored = postgres.urlOf(await postgres.createDatabase());
       const away = "cp -r --preserve=mode backup away && rm -r backup && mv away backup"; // breaks hard links
       assertEquals(await shell(away, folder), { code: 0, said: "" });
-      const [restore = ""] = /pg_restore [^`]*/.exec(page) ?? [];
+      const restore = inThatFolder(/pg_restore [^`]*/.exec(page)?.[0] ?? "");
       const done = await shell(restore, folder, await serviceOf(restored, folder));
       assertEquals(done, { code: 0, said: "" });
       const count = await verifyBackup(folder, restored);
