@@ -22,7 +22,7 @@ import { type Context, fromUser, requireContentOwner, withStorage } from "./cont
 import { interruptionSignal } from "./interruption.ts";
 import { openOutput } from "./output_file.ts";
 import { print, printError, reportWait } from "./print.ts";
-import { showProgress } from "./progress.ts";
+import { showLongProgress } from "./progress.ts";
 import { Refusals } from "./refusals.ts";
 
 interface Options {
@@ -77,7 +77,7 @@ export function importCommand(context: Context): Command {
         let [lines, done] = [0, 0];
         const onProgress = ({ bytes }: ImportLine) => {
           done += bytes.length;
-          showProgress(`${(++lines).toLocaleString("en")} lines`, size && done / size);
+          showLongProgress(`${(++lines).toLocaleString("en")} lines`, size && done / size);
         };
         const outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
         const report = (text: string) => printError(`media: ${text}`);

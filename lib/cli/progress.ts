@@ -1,6 +1,6 @@
 /**
- * The progress of a command: on a terminal, one line of standard error. Any other output replaces
- * the line.
+ * The progress of a command: on a terminal, one line of standard error, which any other output
+ * replaces. In a pipe or a file, only where it is asked for, a line a minute.
  */
 
 import { printable } from "../input/printable.ts";
@@ -15,6 +15,10 @@ const INTERVAL_MS = 100;
 let next = 1_000;
 let isShown = false;
 
+/** Milliseconds between lines that stay, and the time of the next one. */
+const LINE_INTERVAL_MS = 60_000;
+let nextLine = LINE_INTERVAL_MS;
+
 /**
  * Shows how much is done, unless it was just shown.
  *
@@ -26,9 +30,21 @@ export function showProgress(text: string, part?: number): void {
   if (now < next || !Deno.stderr.isTerminal()) return;
   next = now + INTERVAL_MS;
   isShown = true;
-  const percentage = part === undefined ? "" : `${Math.floor(Math.min(part, 1) * 100)}% | `;
   // Without line breaks on a narrow terminal.
-  write(`\r\x1b[K\x1b[?7l${percentage}${printable(text)}\x1b[?7h`);
+  write(`\r\x1b[K\x1b[?7l${progressText(text, part)}\x1b[?7h`);
+}
+
+/** Shows how much is done of what takes hours, in a pipe or a file, too. */
+export function showLongProgress(text: string, part?: number): void {
+  const now = performance.now();
+  if (now < nextLine || Deno.stderr.isTerminal()) return showProgress(text, part);
+  nextLine = now + LINE_INTERVAL_MS;
+  write(`media: ${progressText(text, part)}\n`);
+}
+
+function progressText(text: string, part: number | undefined): string {
+  const percentage = part === undefined ? "" : `${Math.floor(Math.min(part, 1) * 100)}% | `;
+  return percentage + printable(text);
 }
 
 export function clearProgress(): void {
@@ -37,5 +53,8 @@ export function clearProgress(): void {
 }
 
 function write(text: string): void {
-  Deno.stderr.writeSync(new TextEncoder().encode(text));
+  try {
+    Deno.stderr.writeSync(new TextEncoder().encode(text));
+  } catch { // a full disk, or a closed pipe, must not end the command
+  }
 }
