@@ -11,6 +11,8 @@ interface Output {
   readonly write: (bytes: Uint8Array) => Promise<void>;
   /** Replaces any file that is there, unless writing has failed. */
   readonly close: () => Promise<void>;
+  /** Closes it, and leaves any file that is there as it was. */
+  readonly discard: () => Promise<void>;
 }
 
 /**
@@ -35,6 +37,12 @@ export async function openOutput(name: string, storagePaths: readonly string[]):
     return await Deno.open(draft, { write: true, createNew: isMoved, mode });
   });
   let isWhole = true;
+  const close = () =>
+    writable(name, async () => {
+      if (isMoved && isWhole) await file.sync();
+      file.close();
+      if (isMoved) await (isWhole ? Deno.rename(draft, path) : Deno.remove(draft));
+    });
   return {
     write: (bytes) =>
       writable(name, async () => {
@@ -42,11 +50,10 @@ export async function openOutput(name: string, storagePaths: readonly string[]):
         await writeAll(file, bytes);
         isWhole = true;
       }),
-    close: () =>
-      writable(name, async () => {
-        if (isMoved && isWhole) await file.sync();
-        file.close();
-        if (isMoved) await (isWhole ? Deno.rename(draft, path) : Deno.remove(draft));
-      }),
+    close,
+    discard() {
+      isWhole = false;
+      return close();
+    },
   };
 }

@@ -77,9 +77,12 @@ function recordOf(
       const route = routeOf(path);
       return route === undefined ? successorOfDeleted(routes) : route.successor;
     },
-    async writeFile(name, page) {
-      const output = await openOutput(name, storagePathsOf(config));
-      await output.write(new TextEncoder().encode(page)).finally(output.close);
+    async openFile(name) {
+      const { write, close, discard } = await openOutput(name, storagePathsOf(config));
+      return {
+        write: (page) => write(new TextEncoder().encode(page)).finally(close),
+        discard,
+      };
     },
   };
 }

@@ -64,9 +64,8 @@ export function noticePage(
     isOver ? OVER : `Retirement of ${listOf(endpoints.map(({ path }) => path))}`,
     `<link rel="icon" href="${ICON}">`,
     `<h1>${headline(notice)}</h1>
-${isOver ? "" : retirement(notice, now)}
+${isOver ? contactLink(contact) : retirement(notice, now)}
 ${whereItemsAre(items)}
-${contactLink(contact)}
 ${errors(types, notice)}
 <script>${PAGE_SCRIPT}</script>`,
   );
@@ -115,10 +114,8 @@ a mock or a debugging proxy: the client should work as before.</p>`;
     `Any other ${code("5xx")} means a fault. If ${
       code("Retry-After")
     } has seconds, retry after them.`,
-    `A ${code("410")} without ${code("Retry-After")} means the removal if ${
-      code("Sunset")
-    } is not ` +
-    `after ${code("Date")}, and an unpublished item if it is, or is missing.`,
+    `Without ${code("Retry-After")}, a ${code("410")} means the removal once ${code("Sunset")} ` +
+    "has passed. Before that, and without a date, it means that the item was unpublished.",
   ];
   const lookup = `${isRemoved ? "Items" : "In a brownout and after the removal, items"} are not ` +
     "looked up: only the replacement tells whether an item exists.";
@@ -131,11 +128,11 @@ ${test}
 <section>
 <h2>Dates</h2>
 ${dates(notice, { now })}
+${contactLink(notice.contact)}
 </section>
 <section>
 <h2>For programs</h2>
-<p>Every response from the old paths, errors included, has these fields, unless the request's
-${code("Host")} is invalid:</p>
+<p>Every response from the old paths, errors included, has these fields:</p>
 <ul>
 <li>${code("Deprecation: @SECONDS")} (${rfc(9745)}): the date from which the path is deprecated, in
 Unix seconds.</li>
@@ -147,6 +144,7 @@ unless the response says that the item was unpublished or never published, or th
   } and
 ${code("sunset")} lead to this notice.</li>
 </ul>
+<p>Only a request whose ${code("Host")} is invalid gets none of them.</p>
 <p>HEAD ignores ${code("Range")}; otherwise it gets the same status and fields as a GET. On the old
 paths:</p>
 <ul>

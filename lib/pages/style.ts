@@ -48,5 +48,6 @@ li { margin: .35rem 0; }
   :root { color-scheme: light; }
   body { font-size: 11pt; }
   main { max-width: none; padding: 0; }
+  :is(h1, h2, h3) { break-after: avoid; }
 }
 `;

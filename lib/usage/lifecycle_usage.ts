@@ -14,7 +14,7 @@ import { openLedger } from "./record/open_ledger.ts";
 import type { Session } from "./record/records.ts";
 import { judgedRoutes, latestSession } from "./verdict/announcements.ts";
 import { print, printError } from "./print.ts";
-import { usageCommand, type UsageRecord } from "./usage_command.ts";
+import { type PageFile, usageCommand, type UsageRecord } from "./usage_command.ts";
 
 /** The options that this command adds to those of every usage command. */
 interface ProgramOptions {
@@ -51,7 +51,7 @@ export async function runUsage(args: readonly string[]): Promise<number> {
             retainSetting: "retainDays",
           },
           probe: probeThrough(options, judgedRoutes(sessions)),
-          writeFile: (name, page) => writePage(name, page, place),
+          openFile: (name) => openPage(name, place),
         });
       } finally {
         await close();
@@ -146,8 +146,8 @@ function isUnder(pathname: string, route: string): boolean {
   );
 }
 
-/** Writes a page to a draft, and moves it into place. Refuses the files of the record. */
-async function writePage(name: string, page: string, { files }: DatabasePlace): Promise<void> {
+/** Opens a draft for a page, to be moved into place. Refuses the files of the record. */
+async function openPage(name: string, { files }: DatabasePlace): Promise<PageFile> {
   const places = await Promise.all(
     [name, ...files].map((file) => realpath(file).catch(() => resolve(file))),
   );
@@ -156,13 +156,26 @@ async function writePage(name: string, page: string, { files }: DatabasePlace): 
     throw new RefusedError(`${quoted(name)} is a file of the record`);
   }
   const found = await stat(place).catch(() => undefined);
-  const draft = `${place}.unfinished-${crypto.randomUUID()}`;
-  try {
-    if (found?.isFile() === false) return await writeFile(place, page); // a pipe or a device
-    await writeFile(draft, page, { flag: "wx", flush: true });
-    await rename(draft, place);
-  } catch (cause) {
-    await rm(draft, { force: true });
-    throw new RefusedError(`${quoted(name)} cannot be written`, { cause });
-  }
+  const isMoved = found?.isFile() !== false; // a pipe or a device is written directly
+  const draft = isMoved ? `${place}.unfinished-${crypto.randomUUID()}` : place;
+  const discard = async () => {
+    if (isMoved) await rm(draft, { force: true });
+  };
+  const writing = async (action: () => Promise<void>) => {
+    try {
+      await action();
+    } catch (cause) {
+      await discard();
+      throw new RefusedError(`${quoted(name)} cannot be written`, { cause });
+    }
+  };
+  if (isMoved) await writing(() => writeFile(draft, "", { flag: "wx" }));
+  return {
+    write: (page) =>
+      writing(async () => {
+        await writeFile(draft, page, isMoved ? { flush: true } : {});
+        if (isMoved) await rename(draft, place);
+      }),
+    discard,
+  };
 }

@@ -40,8 +40,16 @@ export interface UsageRecord extends Omit<OwnerPageOptions, "sessions"> {
   readonly program: ProgramNames;
   /** How to probe the routes, if possible. */
   readonly probe?: Pick<ProbeOptions, "url" | "urlOf" | "fields"> | undefined;
-  /** Writes a page. If it cannot, rejects, and leaves the file as it was. */
-  readonly writeFile: (name: string, page: string) => Promise<void>;
+  /** Opens a file for a page, before what the page says is read, which may take long. */
+  readonly openFile: (name: string) => Promise<PageFile>;
+}
+
+/** A file for a page. */
+export interface PageFile {
+  /** Replaces the file. If it cannot, rejects, and leaves the file as it was. */
+  readonly write: (page: string) => Promise<void>;
+  /** Leaves the file as it was. */
+  readonly discard: () => Promise<void>;
 }
 
 /** The period in whole days, if none is given. */
@@ -162,28 +170,44 @@ async function printReport(
   options: RunOptions,
   { print, printError }: UsageHost<never>,
 ): Promise<void> {
-  const { client, gate, html, json } = options;
+  const { gate, html, json } = options;
   const onWait = (sessions: readonly Session[]) => {
     if (!json) {
       printError(`waiting for the next report of ${sessions.map(sessionText).join(", ")} …`);
     }
   };
-  const { report, sessions } = await readReport(record, options, onWait);
+  if (html !== undefined) {
+    await writePage(record, html, options);
+    return await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
+  }
+  const { report } = await readReport(record, options, onWait);
   if (gate !== undefined) {
     await print(json ? usageJson(report) : gateText(report)).catch((error) =>
       printError(messageOf(error))
     );
     throw new ExitError(EXIT_STATUS[report.verdict.state]);
   }
-  if (html !== undefined) {
-    const page = client === undefined
+  await print(json ? usageJson(report) : usageText(report));
+}
+
+/** Writes a report as a page, which waits for nobody. */
+async function writePage(
+  record: UsageRecord,
+  name: string,
+  options: CommandOptions,
+): Promise<void> {
+  const file = await record.openFile(name);
+  let page: string;
+  try {
+    const { report, sessions } = await readReport(record, options, () => {});
+    page = options.client === undefined
       ? usagePage(report)
       : ownerPage(report, { ...record, sessions });
-    await record.writeFile(html, page);
-    await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
-    return;
+  } catch (error) {
+    await file.discard();
+    throw error;
   }
-  await print(json ? usageJson(report) : usageText(report));
+  await file.write(page);
 }
 
 /**

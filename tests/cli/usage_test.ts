@@ -214,6 +214,15 @@ test("media usage reports one period as text, JSON and a page", async () => {
   const nowhere = await usage("--html", `${subject.folder}/no/where.html`);
   assertEquals(nowhere.code, 1);
   assertStringIncludes(nowhere.stderr, 'no/where.html" cannot be written');
+  // The file is opened before the record is read, and left as it was if that fails.
+  const nobody = ["--client", "nobody", "--html"];
+  const early = await usage(...nobody, `${subject.folder}/no/where.html`);
+  assertStringIncludes(early.stderr, 'no/where.html" cannot be written');
+  const before = await Deno.readTextFile(page);
+  assertMatch((await usage(...nobody, page)).stderr, /on record/);
+  assertEquals(await Deno.readTextFile(page), before);
+  const names = [...Deno.readDirSync(subject.folder)].map(({ name }) => name);
+  assertEquals(names.filter((name) => name.includes("unfinished")), []);
   const here = { INIT_CWD: subject.folder };
   await mediaHere(subject.folder, ["usage", "--html", "here.html"], here);
   assert((await Deno.stat(`${subject.folder}/here.html`)).isFile);

@@ -76,7 +76,7 @@ export async function openScene() {
       let printed = "";
       const command = usageCommand({
         withRecord: (_, action) =>
-          action({ ledger: through, program: PROGRAM, writeFile: () => Promise.resolve() }),
+          action({ ledger: through, program: PROGRAM, openFile: () => Promise.reject() }),
         print(text) {
           printed = text;
           return Promise.resolve();

@@ -32,7 +32,7 @@ async function ask(
     print: (part) => Promise.resolve(void (text += `${part}\n`)),
     printError: (part) => text += `${part}\n`,
     withRecord: (_, action) =>
-      action({ ledger, program: PROGRAM, probe, writeFile: () => Promise.resolve() }),
+      action({ ledger, program: PROGRAM, probe, openFile: () => Promise.reject() }),
   });
   try {
     await command.parseAsync(["--gate", "1", ...words], { from: "user" });

@@ -366,7 +366,7 @@ async function usage(url: string, ...args: string[]): Promise<CommandResult> {
     print: (text) => Promise.resolve(void (stdout += `${text}\n`)),
     printError: (text) => stderr += `media: ${text}\n`,
     withRecord: (_, action) =>
-      action({ ledger, program: PROGRAM, writeFile: () => Promise.resolve() }),
+      action({ ledger, program: PROGRAM, openFile: () => Promise.reject() }),
   });
   try {
     await command.parseAsync(args, { from: "user" });

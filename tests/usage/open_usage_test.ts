@@ -566,6 +566,7 @@ test("lifecycle usage refuses wrong words, and probes a route only by a URL unde
       [["--database", `sqlite:${folder}/none`, "--gate", "1"], 3, /does not exist yet/],
       [[...record, "--html", `${folder}/calls.sqlite`], 1, /is a file of the record/],
       [[...record, "--html", `${folder}/none/page.html`], 1, /cannot be written/],
+      [[...record, "--client", "nobody", "--html", `${folder}/page.html`], 1, /on record/],
       [[...record, "--html", `${folder}/page.html`], 0, /^Wrote /],
       [[...record, "--html", "/dev/null"], 0, /^Wrote /],
       [[...record, "--gate", "1", "--probe", "http://127.0.0.1:9/v2"], 2, /an item under "\/v1"/],

@@ -332,8 +332,7 @@ Deno.test("the owner's page says what to change, by when, and which releases sti
   const text = textOf(page);
   const parts = [
     "Overcast still calls paths of media.example.com that were or will be removed",
-    "What to change Change only the path. Change it in stored URLs, too: in feeds, download queues and databases.",
-    "/audio/{token} becomes /media/{token} /video/{token} becomes /media/{token}",
+    "Overcast calls /audio/{token} and /video/{token}.",
     "By when Deprecated from 1 Jan 2027, 00:00 UTC",
     "/audio/{token}: Removal 31 Dec 2027, 00:00 UTC",
     "/video/{token}: Removal 14 Jun 2027, 00:00 UTC",
@@ -341,6 +340,8 @@ Deno.test("the owner's page says what to change, by when, and which releases sti
     "/audio/{token}: Brownout from 6 Sep 2027, 09:00 UTC to 6 Sep 2027, 10:00 UTC",
     "/audio/{token}: A brownout is a short planned outage that warns of the removal: the path answers 503",
     "Once removed, the path answers 308, which redirects",
+    "What to change Change only the path. Change it in stored URLs, too: in feeds, download queues and databases.",
+    "/audio/{token} becomes /media/{token} /video/{token} becomes /media/{token}",
     "Read the notice at https://media.example.com/deprecation.",
     "Contact the operator: ops@example.com",
     "Calls by Overcast 8,184 calls since 8 Jun 2027, the last recorded at 15 Jun 2027, 12:00 UTC.",

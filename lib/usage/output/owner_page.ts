@@ -66,9 +66,10 @@ export function ownerPage(report: UsageReport, options: OwnerPageOptions): strin
     `${name}: deprecated paths${host}`,
     PICTURE_STYLE,
     `${origin}
-${change && `<h2>What to change</h2>\n${change}`}
+<p>${escape(name)} calls ${listOf(endpoints.map(({ path }) => code(path)))}.</p>
 <h2>By when</h2>
 ${dates(notice, { now, gone })}
+${change && `<h2>What to change</h2>\n${change}`}
 ${page ? `<p>Read the notice at <a href="${escape(page)}">${escape(page)}</a>.</p>` : ""}
 ${contactLink(contact)}
 <h2>Calls by ${escape(name)}</h2>

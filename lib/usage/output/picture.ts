@@ -18,7 +18,7 @@ const MARK_Y: Readonly<Record<DayNote["kind"], number>> = { brownout: 89, incomp
 /**
  * Draws a bar for each day, with marks below it for its notes, and lists the same in numbers.
  *
- * @param isShort Whether to show nothing for days without calls.
+ * @param isShort Whether to leave days without calls out of the numbers, and untitled.
  */
 export function picture(
   { days }: RouteUsage,
@@ -31,11 +31,11 @@ export function picture(
   const kinds = new Set<DayNote["kind"]>(); // the kinds of marks
   const bars = days.map((usage, x) => {
     const { day, calls, byPhase } = usage;
-    if (isShort && calls === 0) return "";
     const notes = notesOf(usage, policy);
     const note = notes.length === 0 ? "" : ` (${notes.map(noteText).join("; ")})`;
     const text = `${day}: ${plural(calls, "call")}${note}`;
-    if (calls > 0 || notes.length > 0) numbers.push(text);
+    const isBrief = isShort && calls === 0;
+    if (calls > 0 || notes.length > 0 && !isBrief) numbers.push(text);
     const left = x + (1 - width) / 2;
     const rect = (kind: string, y: number, height: number) =>
       `<rect class="${kind}" x="${left}" y="${y}" width="${width}" height="${height}"/>`;
@@ -47,6 +47,7 @@ export function picture(
       kinds.add(kind);
       return rect(kind, MARK_Y[kind], 5);
     });
+    if (isBrief) return marks.join("");
     const title = text.replaceAll(DATE, (date) => dateText(date));
     const shapes = [bar("calls", calls), bar("brownout", byPhase.brownout), ...marks];
     return `<g><title>${escape(title)}</title>${shapes.join("")}</g>`;
