@@ -328,7 +328,7 @@ Deno.test("readConfig() gives a route its own dates, and the common ones for the
       ({
         DEPRECATED_AT: "2026-11-21",
         SUNSET_AT: "2027-06-30, video = 2027-12-31",
-        BROWNOUTS: "2027-05-03T09:00Z/PT1H,video=2027-06-07T09:00Z/PT1H, 2027-06-08/P1D",
+        BROWNOUTS: "2027-05-03T09:00Z/PT1H,video=2027-06-07T09:00Z/PT1H=410, 2027-06-08/P1D",
         AFTER_SUNSET: "redirect",
       })[name],
     "server",
@@ -340,7 +340,8 @@ Deno.test("readConfig() gives a route its own dates, and the common ones for the
     "2027-06-30T00:00:00.000Z",
     "2027-12-31T00:00:00.000Z",
   ]);
-  assertEquals([policy.brownouts.length, video?.brownouts.length], [1, 2]);
+  const statuses = [policy, video].map((each) => each?.brownouts.map(({ status }) => status));
+  assertEquals(statuses, [[503], [410, 503]]);
   const { sunsetAt: _, brownouts: __, ...rest } = policy;
   assertEquals({ ...video, ...rest }, video);
   const alone = { SUNSET_AT: "video=2027-12-31" };
