@@ -194,7 +194,7 @@ async function printReport(
 async function writePage(
   record: UsageRecord,
   name: string,
-  options: CommandOptions,
+  options: RunOptions,
 ): Promise<void> {
   const file = await record.openFile(name);
   let page: string;

@@ -111,7 +111,7 @@ export async function askVerdict(
     print: (part) => Promise.resolve(void (text += `${part}\n`)),
     printError() {},
     withRecord: (_, action) =>
-      action({ ledger, program: PROGRAM, writeFile: () => Promise.resolve() }),
+      action({ ledger, program: PROGRAM, openFile: () => Promise.reject() }),
   });
   try {
     await command.parseAsync(["--gate", "1", ...words], { from: "user" });

@@ -162,9 +162,9 @@ export function testLedger(
     const gate = async (...days: string[]) => {
       let text = "";
       const print = (line: string) => Promise.resolve(void (text += `${line}\n`));
-      const writeFile = () => Promise.resolve();
+      const openFile = () => Promise.reject();
       const status = await usageCommand({
-        withRecord: (_, action) => action({ ledger, program: PROGRAM, writeFile }),
+        withRecord: (_, action) => action({ ledger, program: PROGRAM, openFile }),
         print,
         printError() {},
       }).parseAsync(["--gate", ...days], { from: "user" }).catch((error) => error.status);
