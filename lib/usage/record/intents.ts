@@ -43,10 +43,14 @@ interface IntentsOptions {
   /**
    * Writes an intent to the ledger.
    *
+   * @param isWanted Returns whether the intent was not given up yet. If it was, none is written.
    * @returns Whether it is in the ledger now. It is not if the session has changed meanwhile.
    * @throws If it is not known whether it is there.
    */
-  readonly write: (intent: Pick<Intent, "id" | "route">) => Promise<boolean>;
+  readonly write: (
+    intent: Pick<Intent, "id" | "route">,
+    isWanted: () => boolean,
+  ) => Promise<boolean>;
   /** Resolves once the session is known as it is in the ledger, as far as possible. */
   readonly catchUp: () => Promise<void>;
   /** Returns the time in milliseconds since the epoch. */
@@ -239,7 +243,8 @@ export class Intents {
   async #write(route: string, id: string): Promise<Outcome> {
     const sent = this.#now();
     try {
-      const isWritten = await this.#options.write({ id, route });
+      const isWanted = () => this.#asked.has(id) && !this.#isClosed;
+      const isWritten = await this.#options.write({ id, route }, isWanted);
       if (!isWritten || !this.#asked.has(id)) return "void";
     } catch {
       this.#expectOthers();

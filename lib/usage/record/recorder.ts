@@ -142,8 +142,9 @@ export class Recorder {
     this.#faults = new FaultLog(log);
     this.#retention = new Retention(options.retainDays);
     this.intents = new Intents({
-      write: async (intent) => {
+      write: async (intent, isWanted) => {
         if (!this.#hasRecordedMounts) await this.flush();
+        if (!isWanted()) return false;
         if (this.#registered === undefined) throw new Error("The process is not registered");
         if (!this.#hasRecordedMounts) throw new Error("The mount is not recorded");
         const { ledger, session } = this.#registered;

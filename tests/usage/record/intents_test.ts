@@ -168,6 +168,29 @@ Deno.test("Intents given up are not held, however late they are confirmed, and t
   }
 });
 
+Deno.test("Intents tell who writes one whether it was given up meanwhile", async () => {
+  for (const end of ["the patience", "the process"]) {
+    using timers = fakeTimers();
+    let isStillWanted = () => true;
+    const intents = new Intents({
+      write: (_, isWanted) => {
+        isStillWanted = isWanted;
+        return new Promise(() => {});
+      },
+      catchUp: () => Promise.resolve(),
+      clock: timers.now,
+      lifetime: timers.now,
+    });
+    intents.hold(ROUTE);
+    await timers.pass(1_999);
+    assert(isStillWanted());
+    if (end === "the process") intents.close();
+    else await timers.pass(1);
+    assert(!isStillWanted(), end);
+    await timers.pass(1);
+  }
+});
+
 Deno.test("Intents remain to be reported until a report is recorded", async () => {
   const scene = openScene(() => DOWN);
   await scene.intents.hold(ROUTE);
