@@ -10,7 +10,7 @@ import { fromRoot } from "./paths.ts";
 import type { PostgresServer } from "./postgres.ts";
 import { ServerProcess } from "./server.ts";
 import { DAY, PROGRAM } from "./usage_report.ts";
-import { within } from "./within.ts";
+import { until, within } from "./within.ts";
 
 /** The verdicts, as exit statuses of the gate. */
 export const [CLEAR, CALLED, UNKNOWN] = [0, 1, 3] as const;
@@ -65,13 +65,16 @@ export async function recordOnPostgres(server: PostgresServer): Promise<RecordPl
  * one began.
  */
 export async function addPast({ execute }: Pick<RecordPlace, "execute">): Promise<void> {
+  // An application records what it has mounted once it runs.
+  const mounted = "SELECT id FROM media_head_session WHERE CAST(policies AS text) <> '{}'";
+  await until("the mounts", async () => (await execute(mounted)).length > 0);
   await execute(
     `INSERT INTO media_head_session (id, policies, may_serve_unrecorded, pid, process_started, began,
        reported, timeline, sequence, ended, retain_days)
      SELECT 'past', policies, 0, 0, process_started, began - ${
       3 * DAY
     }, began, timeline, 1, 'stopped', retain_days
-     FROM media_head_session ORDER BY began LIMIT 1`,
+     FROM media_head_session WHERE CAST(policies AS text) <> '{}' ORDER BY began LIMIT 1`,
   );
   await execute(`UPDATE media_head_ledger SET started = started - ${3 * DAY}`);
 }
