@@ -3,9 +3,10 @@
  * removed, and promises that a HEAD says exactly what the GET would have said. (That is the GET
  * without a Range, because HTTP defines Range for GET only. `Date` may differ. And where content was
  * lost or replaced behind the server's back, a GET meets it at once, but a HEAD shows it only within
- * five seconds for a folder, within a minute for a bucket, or after a GET.) This file is the HTTP surface: every
- * route, and every status that this server decides. `answer()` and the functions that it calls
- * decide them in order of precedence; `fail()` decides those of what was thrown.
+ * five seconds for a folder, within a minute for a bucket, or after a GET.) This file is the HTTP
+ * surface: every route, and every status that this server decides. `answer()` and the functions that
+ * it calls decide them in order of precedence, and `fail()` decides those of what was thrown. Last,
+ * `respondIfIntended()` answers 503 in place of a call to a deprecated route that cannot be recorded.
  *
  * The handler makes every response with the one `new Response` below. HEAD and GET are told apart
  * at the places marked (1), (2) and (3). The method is also logged and counted, and passed to
@@ -214,11 +215,11 @@ async function answer(call: Call): Promise<MarkedOutcome> {
   }
   // The lookup also compares the stored content with what was published, by its length or ETag: a
   // HEAD reads no content, but must fail where its GET does: 502 if an object was replaced, 503 if
-  // content is missing, incomplete, or cannot be read. Lookups, and responses made from them, are reused until a
-  // change of the catalogue is detected, and for PERIOD_MS at most: that is a generation. An object in a
-  // bucket is compared once a minute, by a GET of its first byte (lib/storage/object_checks.ts), and
-  // any one of them every PERIOD_MS, to see whether the store answers. Content that is lost in that
-  // time fails on GET first, and then on HEAD, too.
+  // content is missing, incomplete, or cannot be read. Lookups, and responses made from them, are
+  // reused until a change of the catalogue is detected, and for PERIOD_MS at most: that is a
+  // generation. An object in a bucket is compared once a minute, by a GET of its first byte
+  // (lib/storage/object_checks.ts), and any one of them every PERIOD_MS, to see whether the store
+  // answers. Content that is lost in that time fails on GET first, and then on HEAD, too.
   return await answerItem(call, await storage.find(token, now), serves);
 }
 
