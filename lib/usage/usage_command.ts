@@ -11,10 +11,11 @@ import { restartJson, restartText } from "./output/restart_texts.ts";
 import { usageJson } from "./output/json.ts";
 import { usagePage } from "./output/operator_page.ts";
 import { ownerPage, type OwnerPageOptions } from "./output/owner_page.ts";
+import { textOf } from "./output/phrase.ts";
 import { gateText, usageText } from "./output/text.ts";
+import { sessionText } from "./output/wording.ts";
 import type { Ledger } from "./record/ledger.ts";
 import type { Session } from "./record/records.ts";
-import { sessionText } from "./record/session_name.ts";
 import { announcedPolicies, judgedRoutes } from "./verdict/announcements.ts";
 import { probe, type ProbeOptions, type ProbeResult } from "./verdict/probe.ts";
 import { type ProgramNames, reportUsage, type UsageReport } from "./verdict/report.ts";
@@ -173,7 +174,11 @@ async function printReport(
   const { gate, html, json } = options;
   const onWait = (sessions: readonly Session[]) => {
     if (!json) {
-      printError(`waiting for the next report of ${sessions.map(sessionText).join(", ")} …`);
+      printError(
+        `waiting for the next report of ${
+          sessions.map((session) => textOf(sessionText(session))).join(", ")
+        } …`,
+      );
     }
   };
   if (html !== undefined) {

@@ -1,12 +1,11 @@
 /** The sentences on the basis of a verdict, and on what it leaves out. */
 
-import { formatInstant } from "../../http/timestamp.ts";
-import { sessionText } from "../record/session_name.ts";
 import type { PolicyDates } from "../verdict/announcements.ts";
 import type { IgnoredClient } from "../verdict/named_clients.ts";
 import type { TrustableDoubt } from "../verdict/doubts.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import { omissionLines } from "./omission_sentences.ts";
+import { instant, joined, path, type Phrase, phrase } from "./phrase.ts";
 import {
   count,
   countProcesses,
@@ -16,25 +15,26 @@ import {
   plural,
   processText,
   routesText,
+  sessionText,
   totalText,
 } from "./wording.ts";
 
 /** Lists the basis of a verdict, and what it leaves out. */
-export function basisLines(report: UsageReport): string[] {
+export function basisLines(report: UsageReport): Phrase[] {
   const { ignored } = report;
   return [
     ...trustLines(report),
     ...omissionLines(report),
-    ...ignored.map((each) => `Ignored: ${each.client} (${ignoredText(each)})`),
+    ...ignored.map((each) => [`Ignored: ${each.client} (${ignoredText(each)})`]),
     ...probeLines(report),
     ...otherDatesLines(report),
     ...unrecordedLines(report),
-    coverageText(report) + unprobedText(report),
+    phrase(coverageText(report), unprobedText(report)),
   ];
 }
 
 /** Lists what clear verdicts trust beyond the record. */
-function trustLines({ verdict, verdicts }: UsageReport): string[] {
+function trustLines({ verdict, verdicts }: UsageReport): Phrase[] {
   const clear = [verdict, ...verdicts].filter((each) => each.state === "clear");
   // What concerns several routes is listed once.
   const trusted = [
@@ -43,38 +43,51 @@ function trustLines({ verdict, verdicts }: UsageReport): string[] {
     ).values(),
   ];
   const words = wordsText(trusted);
-  const lines = verdict.state === "clear" || words === ""
+  const lines: Phrase[] = verdict.state === "clear" || words === ""
     ? []
-    : [`Routes are clear on your word ${words}.`];
+    : [[`Routes are clear on your word ${words}.`]];
   const linesOf = (doubts: readonly TrustableDoubt[]) =>
-    doubts.slice(0, MAX_LISTED).map((doubt) => `Trusted: ${trustedText(doubt)}`);
+    doubts.slice(0, MAX_LISTED).map((doubt) => phrase("Trusted: ", trustedText(doubt)));
   const [stops, others] = [stopsAmong(trusted), trusted.filter(({ reason }) => reason !== "stop")];
   const [moreStops, moreOthers] = [stops.slice(MAX_LISTED), others.slice(MAX_LISTED)];
   lines.push(...linesOf(stops));
   if (moreStops.length > 0) {
-    lines.push(
+    lines.push([
       `Trusted: ${plural(moreStops.length, "more stop")} (${totalText(moreStops)} in all)`,
-    );
+    ]);
   }
   lines.push(...linesOf(others));
-  if (moreOthers.length > 0) lines.push(`Trusted: ${count(moreOthers.length)} more`);
+  if (moreOthers.length > 0) lines.push([`Trusted: ${count(moreOthers.length)} more`]);
   return lines;
 }
 
 /** Says what the operator vouches for. */
-function trustedText(doubt: TrustableDoubt): string {
-  const until = formatInstant(doubt.until);
+function trustedText(doubt: TrustableDoubt): Phrase {
+  const until = instant(doubt.until);
   switch (doubt.reason) {
     case "stop":
-      return `${intervalText(doubt.start, doubt.end)} without a server`;
+      return phrase(intervalText(doubt.start, doubt.end), " without a server");
     case "restored":
-      return "no call was lost when the database was restored or failed over between " +
-        `${formatInstant(doubt.start)} and ${formatInstant(doubt.end)}`;
+      return phrase(
+        "no call was lost when the database was restored or failed over between ",
+        instant(doubt.start),
+        " and ",
+        instant(doubt.end),
+      );
     case "intent":
-      return `no caller of ${doubt.route} from ${formatInstant(doubt.start)} to ${until} is ` +
-        `missing, though ${processText(doubt)} ended or was cut off`;
+      return phrase(
+        "no caller of ",
+        path(doubt.route),
+        " from ",
+        instant(doubt.start),
+        " to ",
+        until,
+        " is missing, though ",
+        processText(doubt),
+        " ended or was cut off",
+      );
     case "unrecorded":
-      return `${processText(doubt)} served no unrecorded calls after ${until}`;
+      return phrase(processText(doubt), " served no unrecorded calls after ", until);
   }
 }
 
@@ -122,70 +135,89 @@ function ignoredText({ calls, isOnRecord, meant }: IgnoredClient): string {
 }
 
 /** Reports the requests of probes, if any, so that no caller can hide among them. */
-function probeLines({ probes }: UsageReport): string[] {
+function probeLines({ probes }: UsageReport): Phrase[] {
   if (probes.length === 0) return [];
   const requests = probes.reduce((sum, { requests }) => sum + requests, 0);
   return [
-    `Not counted as calls: ${plural(requests, "request")} by ${plural(probes.length, "probe")}`,
+    [`Not counted as calls: ${plural(requests, "request")} by ${plural(probes.length, "probe")}`],
   ];
 }
 
 /** Says for which routes running servers announce other dates than those of the report. */
-export function otherDatesLines({ otherDates }: Pick<UsageReport, "otherDates">): string[] {
+export function otherDatesLines({ otherDates }: Pick<UsageReport, "otherDates">): Phrase[] {
   return otherDates.map(({ routes, announced, session, others }) => {
     const announce = routes.length === 1 ? "announces" : "announce";
-    return `${routes.join(", ")} ${announce} ${datesText(announced)}; ` +
-      `but ${sessionText(session)}: ${datesText(others)}`;
+    return phrase(
+      joined(routes.map((route) => [path(route)]), ", "),
+      ` ${announce} `,
+      datesText(announced),
+      "; but ",
+      sessionText(session),
+      ": ",
+      datesText(others),
+    );
   });
 }
 
-function datesText({ deprecatedAt, sunsetAt, brownouts }: PolicyDates): string {
-  return [
-    `deprecation ${formatInstant(deprecatedAt)}`,
-    sunsetAt === undefined ? "no sunset" : `sunset ${formatInstant(sunsetAt)}`,
-    ...brownouts.map(({ start, end }) => `brownout ${formatInstant(start)}/${formatInstant(end)}`),
-  ].join(", ");
+function datesText({ deprecatedAt, sunsetAt, brownouts }: PolicyDates): Phrase {
+  const dates = [
+    phrase("deprecation ", instant(deprecatedAt)),
+    sunsetAt === undefined ? ["no sunset"] : phrase("sunset ", instant(sunsetAt)),
+    ...brownouts.map(({ start, end }) => phrase("brownout ", instant(start), "/", instant(end))),
+  ];
+  return joined(dates, ", ");
 }
 
 /** Says on what a verdict rests if processes may serve calls that the ledger does not take. */
-function unrecordedLines({ servedUnrecorded, judged }: UsageReport): string[] {
+function unrecordedLines({ servedUnrecorded, judged }: UsageReport): Phrase[] {
   if (servedUnrecorded.length === 0) return [];
   const routes = servedUnrecorded.length === judged.length
-    ? ""
-    : ` on ${routesText(servedUnrecorded)}`;
+    ? []
+    : phrase(" on ", routesText(servedUnrecorded));
   return [
-    `The verdict${routes} rests on no process having served calls that are not on record: the ` +
-    'application may serve without its record (unrecorded: "serve").',
+    phrase(
+      "The verdict",
+      routes,
+      " rests on no process having served calls that are not on record: the application may serve " +
+        'without its record (unrecorded: "serve").',
+    ),
   ];
 }
 
 /** Says which calls a verdict covers, and whether a probe found a cache. */
-function coverageText({ probe, canProbe, program }: UsageReport): string {
+function coverageText({ probe, canProbe, program }: UsageReport): Phrase {
   const covered = "The verdict covers the calls that reached the servers. ";
   if (probe === undefined) {
     const remedy = canProbe
       ? "the gate (--gate) checks for one."
       : `${program.howToProbe}, and the gate checks for one.`;
-    return `${covered}A cache in front may hide others: ${remedy}`;
+    return [`${covered}A cache in front may hide others: ${remedy}`];
   }
   const { url, probed, hidden } = probe;
   if (hidden.length > 0 || probed.length === 0) {
-    return `${covered}A cache in front may hide others.`;
+    return [`${covered}A cache in front may hide others.`];
   }
   const routes = routesText(probed);
-  return `${covered}A probe of ${routes} through ${url} found no cache that hides others.`;
+  return phrase(
+    `${covered}A probe of `,
+    routes,
+    ` through ${url} found no cache that hides others.`,
+  );
 }
 
 /** Names the routes that are clear, but that neither a probe nor the record shows to be counted. */
-function unprobedText({ verdicts, routes, probe }: UsageReport): string {
+function unprobedText({ verdicts, routes, probe }: UsageReport): Phrase {
   const clear = verdicts.filter(({ state }) => state === "clear").map(({ route }) => route);
   const isShown = (name: string) =>
     probe?.probed.includes(name) ||
     routes.some(({ route, calls, otherRequests }) => route === name && calls + otherRequests > 0);
   const unprobed = clear.filter((route) => !isShown(route));
-  if (unprobed.length === 0) return "";
+  if (unprobed.length === 0) return [];
   const names = routesText(unprobed);
   const call = unprobed.length === 1 ? "call it" : "call each";
-  return ` No probe has shown that calls to ${names} are counted: ${call} once, and find the call in ` +
-    "the report.";
+  return phrase(
+    " No probe has shown that calls to ",
+    names,
+    ` are counted: ${call} once, and find the call in the report.`,
+  );
 }

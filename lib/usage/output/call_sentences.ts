@@ -1,9 +1,9 @@
 /** The sentences on the calls that were counted: in which period, to which routes, on which days. */
 
-import { formatInstant } from "../../http/timestamp.ts";
 import type { Policy } from "../../lifecycle/policy.ts";
 import type { DayNote } from "../verdict/day_notes.ts";
 import type { RouteUsage, UsageReport } from "../verdict/report.ts";
+import { date, instant, type Phrase, phrase } from "./phrase.ts";
 import { MAX_IN_DETAIL, plural } from "./wording.ts";
 
 export function titleText(report: UsageReport): string {
@@ -18,21 +18,25 @@ export function byText({ client }: UsageReport): string {
  * Formats the period, up to the time of the report, e.g. "2027-06-08 to 2027-06-15T12:00:00Z (7 whole
  * days and part of 2027-06-15, UTC)".
  */
-export function periodText({ from, days, today, now }: UsageReport): string {
-  const length = `${plural(days, "whole day")} and part of ${today}, UTC`;
-  return `${from} to ${formatInstant(now)} (${length})`;
+export function periodText({ from, days, today, now }: UsageReport): Phrase {
+  const whole = `${plural(days, "whole day")} and part of `;
+  return phrase(date(from), " to ", instant(now), ` (${whole}`, date(today), ", UTC)");
 }
 
 /** Says when a report was made, because it may be kept. */
-export function madeText({ now }: UsageReport): string {
-  return `Made at ${formatInstant(now)}.`;
+export function madeText({ now }: UsageReport): Phrase {
+  return phrase("Made at ", instant(now), ".");
 }
 
 /** Says since when the record is complete. */
-export function sinceText({ completeSince, now }: UsageReport): string {
+export function sinceText({ completeSince, now }: UsageReport): Phrase {
   return completeSince === undefined
-    ? `The record is not complete: calls may be missing, up to ${formatInstant(now)}.`
-    : `The record is complete since ${formatInstant(completeSince)}; earlier calls may be missing.`;
+    ? phrase("The record is not complete: calls may be missing, up to ", instant(now), ".")
+    : phrase(
+      "The record is complete since ",
+      instant(completeSince),
+      "; earlier calls may be missing.",
+    );
 }
 
 /** Returns whether a report has so many routes that they are not shown in detail. */
@@ -46,14 +50,14 @@ export function requestsText({ calls, otherRequests }: RouteUsage): string {
   return plural(calls, "call") + others;
 }
 
-export function sunsetText({ sunsetAt }: Partial<Policy> = {}): string {
-  return `Sunset: ${sunsetAt === undefined ? "no date set" : formatInstant(sunsetAt)}.`;
+export function sunsetText({ sunsetAt }: Partial<Policy> = {}): Phrase {
+  return phrase("Sunset: ", sunsetAt === undefined ? "no date set" : instant(sunsetAt), ".");
 }
 
 /** Formats a note on a day, e.g. "brownout of 2027-06-10T09:00:00Z". */
-export function noteText(note: DayNote): string {
-  if (note.kind === "incomplete") return "incomplete record";
-  return note.start === undefined ? "brownout" : `brownout of ${formatInstant(note.start)}`;
+export function noteText(note: DayNote): Phrase {
+  if (note.kind === "incomplete") return ["incomplete record"];
+  return note.start === undefined ? ["brownout"] : phrase("brownout of ", instant(note.start));
 }
 
 /** The sentences that explain what is counted. */

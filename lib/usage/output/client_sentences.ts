@@ -1,25 +1,29 @@
 /** The sentences on clients. */
 
-import { formatInstant } from "../../http/timestamp.ts";
 import { PHASES } from "../../lifecycle/policy.ts";
 import { kindOf } from "../record/client_names.ts";
 import type { ClientUsage } from "../verdict/sums.ts";
+import { instant, joined, type Phrase, phrase } from "./phrase.ts";
 import { count, MAX_LISTED, plural } from "./wording.ts";
 
 /**
  * Formats the phases in which a client called, e.g. "deprecated; 5 calls in the brownout of
  * 2027-06-10T09:00:00Z (503)". A client that called only in brownouts may have followed dead links.
  */
-export function phasesText({ phases, brownouts }: ClientUsage): string {
-  return PHASES.filter((phase) => phases[phase] !== undefined)
-    .flatMap((phase) => phase === "brownout" ? brownoutTexts(brownouts) : [phase]).join("; ");
+export function phasesText({ phases, brownouts }: ClientUsage): Phrase {
+  const texts = PHASES.filter((phase) => phases[phase] !== undefined)
+    .flatMap((phase) => phase === "brownout" ? brownoutTexts(brownouts) : [[phase]]);
+  return joined(texts, "; ");
 }
 
 /** Formats the calls in each brownout, e.g. "5 calls in the brownout of … (503)". */
-export function brownoutTexts(brownouts: ClientUsage["brownouts"]): string[] {
+export function brownoutTexts(brownouts: ClientUsage["brownouts"]): Phrase[] {
   return brownouts.map(({ start, status, calls }) =>
-    `${plural(calls, "call")} in the brownout of ${formatInstant(Date.parse(start))}` +
-    (status === undefined ? "" : ` (${status})`)
+    phrase(
+      `${plural(calls, "call")} in the brownout of `,
+      instant(Date.parse(start)),
+      status === undefined ? "" : ` (${status})`,
+    )
   );
 }
 
@@ -38,20 +42,25 @@ export function releasesText({ calls, releases }: ClientUsage): string {
  * Formats a client's calls, e.g. "app curl, 1 call on 1 day, last recorded at … (deprecated), release
  * 8.1".
  */
-function clientLine(usage: ClientUsage): string {
+function clientLine(usage: ClientUsage): Phrase {
   const { client, calls, days, last, releases } = usage;
-  const called = `${plural(calls, "call")} on ${plural(days, "day")}, last recorded at ` +
-    `${formatInstant(last)}`;
+  const called = `${plural(calls, "call")} on ${plural(days, "day")}`;
   const what = kindOf(client) === "app" ? "release" : "app";
   const listed = releases.length === 0
     ? ""
     : `, ${what}${releases.length === 1 ? "" : "s"} ${releasesText(usage)}`;
-  return `${client}, ${called} (${phasesText(usage)})${listed}`;
+  return phrase(
+    `${client}, ${called}, last recorded at `,
+    instant(last),
+    " (",
+    phasesText(usage),
+    `)${listed}`,
+  );
 }
 
 /** Formats clients as lines. */
-export function clientLines(clients: readonly ClientUsage[]): string[] {
+export function clientLines(clients: readonly ClientUsage[]): Phrase[] {
   const lines = clients.slice(0, MAX_LISTED).map(clientLine);
   const more = clients.length - lines.length;
-  return more > 0 ? [...lines, `and ${plural(more, "more client")}`] : lines;
+  return more > 0 ? [...lines, [`and ${plural(more, "more client")}`]] : lines;
 }

@@ -1,15 +1,15 @@
 /** The sentences on what the gate's probe found to hide calls, and what to do about it. */
 
-import { formatInstant } from "../../http/timestamp.ts";
 import { PROBE_FIELD } from "../record/client_names.ts";
 import type { Answer, HiddenCalls } from "../verdict/hidden_calls.ts";
 import type { UsageReport } from "../verdict/report.ts";
+import { instant, type Phrase, phrase } from "./phrase.ts";
 
 /** Says why calls to a route may not reach the servers. It may be more than one sentence. */
 export function hiddenText(
   hidden: HiddenCalls,
   { probe, program }: Pick<UsageReport, "probe" | "program">,
-): string {
+): Phrase {
   const url = probe?.url ?? ""; // calls are hidden only by what a probe found
   switch (hidden.reason) {
     case "brownout":
@@ -17,17 +17,19 @@ export function hiddenText(
     case "phase ends":
       return uncachedText("just before its phase changes", hidden.until);
     case "too many probes":
-      return "too many probes were counted today, so this one has no line of its own: probe again " +
-        "tomorrow (UTC)";
+      return [
+        "too many probes were counted today, so this one has no line of its own: probe again " +
+        "tomorrow (UTC)",
+      ];
     case "cached":
-      return `a cache in front of ${url} answers for the servers: exclude this path from it`;
+      return [`a cache in front of ${url} answers for the servers: exclude this path from it`];
     default:
-      return `${url} ${answerText(hidden)}. To leave the probe out, ${program.howNotToProbe}`;
+      return [`${url} ${answerText(hidden)}. To leave the probe out, ${program.howNotToProbe}`];
   }
 }
 
-function uncachedText(when: string, until: number): string {
-  return `no response may be cached ${when}, so probe it after ${formatInstant(until)}`;
+function uncachedText(when: string, until: number): Phrase {
+  return phrase(`no response may be cached ${when}, so probe it after `, instant(until));
 }
 
 function answerText(answer: Answer): string {

@@ -5,6 +5,7 @@ import type { UsageReport } from "../verdict/report.ts";
 import type { RouteVerdict } from "../verdict/route_verdicts.ts";
 import { otherDatesLines } from "./basis_sentences.ts";
 import { hiddenText } from "./hidden_sentences.ts";
+import { textOf } from "./phrase.ts";
 
 /** The members that are instants. */
 const INSTANTS = new Set([
@@ -34,7 +35,7 @@ export function usageJson(report: UsageReport): string {
   const { state, ...rest } = report.verdict;
   const probe = report.probe && withReasons(report.probe, report);
   const verdicts = report.verdicts.map((verdict) => membersOf(verdict, report));
-  const otherDates = otherDatesLines(report);
+  const otherDates = otherDatesLines(report).map(textOf);
   return JSON.stringify(
     { ...members, probe, verdict: state, verdicts, otherDates, ...withReasons(rest, report) },
     replace,
@@ -53,7 +54,9 @@ function withReasons(
 ) {
   const { hidden } = facts;
   if (hidden === undefined) return facts;
-  const reasons = hidden.map((each) => ({ route: each.route, reason: hiddenText(each, report) }));
+  const reasons = hidden.map((each) => {
+    return { route: each.route, reason: textOf(hiddenText(each, report)) };
+  });
   return { ...facts, hidden: reasons };
 }
 

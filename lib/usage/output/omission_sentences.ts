@@ -1,14 +1,14 @@
 /** The sentences on what a verdict leaves out, or cannot see. */
 
-import { formatInstant } from "../../http/timestamp.ts";
 import { dayOf } from "../record/day.ts";
 import type { ClientHistory } from "../record/records.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import { longestShown, type SilentClient } from "../verdict/rhythms.ts";
+import { date, instant, path, type Phrase, phrase } from "./phrase.ts";
 import { count, MAX_IN_DETAIL, namesText, plural, routesText } from "./wording.ts";
 
 /** Lists what the verdicts leave out. */
-export function omissionLines(report: UsageReport): string[] {
+export function omissionLines(report: UsageReport): Phrase[] {
   return [
     ...announcedLines(report),
     ...earlierLines(report),
@@ -18,20 +18,25 @@ export function omissionLines(report: UsageReport): string[] {
 }
 
 /** Says which clear routes are announced until a sunset that has not passed. */
-function announcedLines({ verdicts }: UsageReport): string[] {
+function announcedLines({ verdicts }: UsageReport): Phrase[] {
   const clear = verdicts.filter(({ state }) => state === "clear");
   // Reports run on Node 20, which has no Map.groupBy().
   const sunsets = new Set(clear.flatMap(({ announcedUntil = [] }) => announcedUntil));
   return [...sunsets].map((until) => {
     const announced = clear.filter(({ announcedUntil }) => announcedUntil === until);
     const names = routesText(announced.map(({ route }) => route));
-    return `Announced until ${formatInstant(until)}: deleting ${names} before breaks the ` +
-      "announcement.";
+    return phrase(
+      "Announced until ",
+      instant(until),
+      ": deleting ",
+      names,
+      " before breaks the announcement.",
+    );
   });
 }
 
 /** Names who called clear routes, but not in the period. */
-function earlierLines({ verdicts, from, judged }: UsageReport): string[] {
+function earlierLines({ verdicts, from, judged }: UsageReport): Phrase[] {
   const clear = verdicts.filter(({ state }) => state === "clear");
   const earlier = clear.flatMap(({ earlier }) => earlier)
     .sort((a, b) => a.last < b.last ? 1 : a.last > b.last ? -1 : 0);
@@ -40,54 +45,73 @@ function earlierLines({ verdicts, from, judged }: UsageReport): string[] {
   const listed = earlier.slice(0, MAX_IN_DETAIL);
   const more = earlier.length - listed.length;
   return [
-    `Left out: ${plural(clients, "client")} that last called before ${from}` +
-    `${earlier.length > 1 ? ", the latest first" : ""}:`,
-    ...listed.map((each) => `  ${historyText(each, judged.length > 1)}`),
-    ...more > 0 ? [`  and ${count(more)} more, which --json lists`] : [],
+    phrase(
+      `Left out: ${plural(clients, "client")} that last called before `,
+      date(from),
+      `${earlier.length > 1 ? ", the latest first" : ""}:`,
+    ),
+    ...listed.map((each) => phrase("  ", historyText(each, judged.length > 1))),
+    ...more > 0 ? [[`  and ${count(more)} more, which --json lists`]] : [],
   ];
 }
 
 /** Formats the days of a client, e.g. "app a: 9 calls on 3 days from … to …, at most 7 days apart". */
-export function historyText(history: ClientHistory, isWithRoute: boolean): string {
+export function historyText(history: ClientHistory, isWithRoute: boolean): Phrase {
   const { route, client, calls, days, first, last, pause } = history;
-  const to = isWithRoute ? ` to ${route}` : "";
-  const span = days === 1 ? `on ${last}` : `on ${plural(days, "day")} from ${first} to ${last}`;
+  const span = days === 1
+    ? phrase(" on ", date(last))
+    : phrase(` on ${plural(days, "day")} from `, date(first), " to ", date(last));
   const apart = pause === undefined ? "" : `, at most ${plural(pause, "day")} apart`;
-  return `${client}: ${plural(calls, "call")}${to} ${span}${apart}`;
+  return phrase(`${client}: ${plural(calls, "call")}`, toText(route, isWithRoute), span, apart);
+}
+
+/** Says to which route calls were, if the sentence has to name it. */
+function toText(route: string, isWithRoute: boolean): Phrase {
+  return isWithRoute ? phrase(" to ", path(route)) : [];
 }
 
 /** Formats what a client's rhythm makes due, and until when. */
-export function dueText(silent: SilentClient, isWithRoute: boolean): string {
+export function dueText(silent: SilentClient, isWithRoute: boolean): Phrase {
   const { route, client, calls, days, pause, last, silentFrom } = silent;
-  const to = isWithRoute ? ` to ${route}` : "";
   const apart = pause === undefined ? "" : `, at most ${plural(pause, "day")} apart`;
-  const called = `${plural(calls, "call")}${to} on ${plural(days, "day")}${apart}`;
-  return `${client}: ${called}, the last on ${last}; silent for longer than that from ` +
-    `${silentFrom} on`;
+  return phrase(
+    `${client}: ${plural(calls, "call")}`,
+    toText(route, isWithRoute),
+    ` on ${plural(days, "day")}${apart}, the last on `,
+    date(last),
+    "; silent for longer than that from ",
+    date(silentFrom),
+    " on",
+  );
 }
 
 /** Says how far back calls are on record, and so what clear verdicts cannot see. */
-function onRecordLines({ verdicts, onRecordSince, now, isByRhythm }: UsageReport): string[] {
+function onRecordLines({ verdicts, onRecordSince, now, isByRhythm }: UsageReport): Phrase[] {
   if (onRecordSince === undefined || verdicts.every(({ state }) => state !== "clear")) return [];
-  const since = `On record since ${dayOf(onRecordSince)}`;
+  const since = phrase("On record since ", date(dayOf(onRecordSince)));
   const days = longestShown(now - onRecordSince);
   return [
     isByRhythm
-      ? `${since}: jobs more than ${plural(days, "day")} apart are not on it, or not with the ` +
-        "three days that show a rhythm."
-      : `${since}: what comes more rarely is not on it.`,
+      ? phrase(
+        since,
+        `: jobs more than ${plural(days, "day")} apart are not on it, or not with the three days ` +
+          "that show a rhythm.",
+      )
+      : phrase(since, ": what comes more rarely is not on it."),
   ];
 }
 
 /** Names who was answered 4xx, and so may have read that as an answer. */
-function clientErrorLines({ clientErrors }: UsageReport): string[] {
+function clientErrorLines({ clientErrors }: UsageReport): Phrase[] {
   const statuses = new Set(clientErrors.map(({ status }) => status));
   return [...statuses].sort().map((status) => {
     const errors = clientErrors.filter((each) => each.status === status);
     const requests = errors.reduce((sum, { requests }) => sum + requests, 0);
     const clients = [...new Set(errors.map(({ client }) => client))];
     const were = requests === 1 ? "was" : "were";
-    return `${plural(requests, "other request")} by ${plural(clients.length, "client")} ${were} ` +
-      `answered ${status}: ${namesText(clients)}`;
+    return [
+      `${plural(requests, "other request")} by ${plural(clients.length, "client")} ${were} ` +
+      `answered ${status}: ${namesText(clients)}`,
+    ];
   });
 }

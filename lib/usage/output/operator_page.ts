@@ -17,7 +17,7 @@ import {
 import { columnsOf } from "./client_columns.ts";
 import { doubtLines } from "./doubt_sentences.ts";
 import { picture } from "./picture.ts";
-import { details, list, pathText, prose } from "./prose.ts";
+import { details, htmlOf, list, pathText, phrase } from "./phrase.ts";
 import { OPERATOR_PAGE_STYLE, reportPage } from "./report_page.ts";
 import { dueLines, routeLines, verdictText } from "./verdict_sentences.ts";
 import { MAX_LISTED, plural } from "./wording.ts";
@@ -30,9 +30,9 @@ export function usagePage(report: UsageReport): string {
   return reportPage(
     titleText(report),
     OPERATOR_PAGE_STYLE,
-    `<p>${prose(`${periodText(report)}. ${madeText(report)}`)}</p>
+    `<p>${htmlOf(phrase(periodText(report), ". ", madeText(report)))}</p>
 <section class="banner ${COLOURS[state]}" aria-label="Verdict">
-<p><strong>${prose(verdictText(report))}</strong></p>
+<p><strong>${htmlOf(verdictText(report))}</strong></p>
 ${
       list([
         ...doubtLines(report),
@@ -46,7 +46,7 @@ ${clientSection(report)}
 ${routes.map((route) => routeSection(route, report)).join("\n")}
 <section>
 <h2>What is counted</h2>
-${list([...RULES, sinceText(report)])}
+${list([...RULES.map((rule) => [rule]), sinceText(report)])}
 </section>`,
   );
 }
@@ -73,7 +73,7 @@ function clientTable(clients: readonly ClientUsage[], columns = columnsOf(client
   const titles = columns.map(({ title }) => `<th scope="col">${title}</th>`);
   const rows = clients.map((usage) => {
     const cells = columns.slice(1).map(({ title, cellOf }) =>
-      `<td data-label="${title}">${prose(cellOf(usage))}</td>`
+      `<td data-label="${title}">${htmlOf(cellOf(usage))}</td>`
     );
     return `<tr><th scope="row"><span>${escape(usage.client)}</span></th>${cells.join("")}</tr>`;
   });
@@ -86,7 +86,7 @@ function routeSection(usage: RouteUsage, report: UsageReport): string {
   const { route, calls, clients } = usage;
   return `<section>
 <h2><code>${escape(pathText(route))}</code></h2>
-<p>${requestsText(usage)}. ${prose(sunsetText(policies[route]))}</p>
+<p>${requestsText(usage)}. ${htmlOf(sunsetText(policies[route]))}</p>
 ${calls === 0 ? "" : picture(usage, policies[route], hasManyRoutes(report))}
 ${routes.length === 1 || clients.length === 0 ? "" : routeClients(clients)}
 </section>`;

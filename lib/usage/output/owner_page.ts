@@ -1,6 +1,5 @@
 /** The page for a client's owner: what to change, by when, and the evidence. */
 
-import { formatInstant } from "../../http/timestamp.ts";
 import { noticeAt } from "../../lifecycle/notice.ts";
 import { code, escape } from "../../pages/html.ts";
 import { changes, contactLink, dates } from "../../pages/notice_parts.ts";
@@ -13,7 +12,18 @@ import { callsIn, type ClientUsage } from "../verdict/sums.ts";
 import { RULES, sinceText } from "./call_sentences.ts";
 import { brownoutTexts } from "./client_sentences.ts";
 import { picture } from "./picture.ts";
-import { list, pathText, prose } from "./prose.ts";
+import {
+  code as codeName,
+  date,
+  enumerated,
+  htmlOf,
+  instant,
+  list,
+  path as routePath,
+  pathText,
+  type Phrase,
+  phrase,
+} from "./phrase.ts";
 import { PICTURE_STYLE, reportPage } from "./report_page.ts";
 import { plural } from "./wording.ts";
 
@@ -43,10 +53,10 @@ export function ownerPage(report: UsageReport, options: OwnerPageOptions): strin
   });
   const name = bareNameOf(client);
   const host = publicUrl === undefined ? "" : ` of ${new URL(publicUrl).host}`;
-  const origin = `<p>${prose(`Made at ${formatInstant(now)} by the operator${host}.`)}</p>`;
+  const origin = `<p>${htmlOf(phrase("Made at ", instant(now), ` by the operator${host}.`))}</p>`;
   const [first] = endpoints;
   if (usage === undefined || first === undefined) {
-    const text = `<p>${prose(`No call was recorded since ${from}.`)}</p>`;
+    const text = `<p>${htmlOf(phrase("No call was recorded since ", date(from), "."))}</p>`;
     return reportPage(`${name} called no deprecated paths${host}`, "", `${origin}\n${text}`);
   }
   const notice = noticeAt(first.policy, endpoints, { now });
@@ -83,9 +93,15 @@ ${pictures.join("\n")}`,
 
 /** Renders the number of calls, and the number in each brownout. */
 function renderCalls({ calls, last, brownouts }: ClientUsage, report: UsageReport): string {
-  const total = `${plural(calls, "call")} since ${report.from}, the last recorded at ` +
-    `${formatInstant(last)}. ${RULES[0]} ${sinceText(report)}`;
-  return `<p>${prose(total)}</p>\n${list(brownoutTexts(brownouts))}`;
+  const total = phrase(
+    `${plural(calls, "call")} since `,
+    date(report.from),
+    ", the last recorded at ",
+    instant(last),
+    `. ${RULES[0]} `,
+    sinceText(report),
+  );
+  return `<p>${htmlOf(total)}</p>\n${list(brownoutTexts(brownouts))}`;
 }
 
 /** Says since when a route's responses have announced its retirement, by the policies on record. */
@@ -93,7 +109,7 @@ function announcementText(
   route: string,
   report: UsageReport,
   sessions: readonly Session[],
-): string {
+): Phrase {
   const announcing = sessions.filter(({ policies }) => Object.hasOwn(policies, route));
   const since = Math.min(...announcing.map(({ began }) => began));
   const undated = announcing.filter(({ policies }) => policies[route]?.sunsetAt === undefined);
@@ -101,14 +117,22 @@ function announcementText(
   const hasDate = report.policies[route]?.sunsetAt !== undefined;
   // Without documentation, only a response with a successor has a Link.
   const hasLink = announcing.every(({ policies }) => policies[route]?.documentation !== undefined);
-  const fields = ["`Deprecation`"];
-  if (hasDate && dated === since) fields.push("`Sunset`");
-  if (hasLink) fields.push("`Link`");
+  const fields = ["Deprecation"];
+  if (hasDate && dated === since) fields.push("Sunset");
+  if (hasLink) fields.push("Link");
   const later = hasDate && dated > since
-    ? `, and with \`Sunset\` since ${formatInstant(dated)}`
-    : "";
-  return `By the record, every call to ${route} has been answered with ${listOf(fields)} since ` +
-    `${formatInstant(since)}${later}.`;
+    ? phrase(", and with ", codeName("Sunset"), " since ", instant(dated))
+    : [];
+  return phrase(
+    "By the record, every call to ",
+    routePath(route),
+    " has been answered with ",
+    enumerated(fields.map(codeName)),
+    " since ",
+    instant(since),
+    later,
+    ".",
+  );
 }
 
 function renderReleases({ client, calls, releases }: ClientUsage, { from }: UsageReport): string {
@@ -118,10 +142,10 @@ function renderReleases({ client, calls, releases }: ClientUsage, { from }: Usag
   const have = unnamed === 1 ? "has" : "have";
   const limit = unnamed > 0 ? `; ${plural(unnamed, "call")} ${have} no ${one} on record` : "";
   const lines = releases.map(({ release, calls, last }) =>
-    `${release}: ${plural(calls, "call")}, the last recorded at ${formatInstant(last)}`
+    phrase(`${release}: ${plural(calls, "call")}, the last recorded at `, instant(last))
   );
   return `<h3>${title}</h3>
 ${list(lines)}
-<p>${prose(`No other ${one} is on record since ${from}${limit}.`)}
+<p>${htmlOf(phrase(`No other ${one} is on record since `, date(from), `${limit}.`))}
 Name and release are what a client says in <code>User-Agent</code>.</p>`;
 }

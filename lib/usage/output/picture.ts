@@ -2,11 +2,10 @@
 
 import type { Policy } from "../../lifecycle/policy.ts";
 import { escape, time } from "../../pages/html.ts";
-import { dateText } from "../../pages/plain_text.ts";
 import { type DayNote, notesOf } from "../verdict/day_notes.ts";
 import type { RouteUsage } from "../verdict/report.ts";
 import { noteText } from "./call_sentences.ts";
-import { DATE, details, list } from "./prose.ts";
+import { date, details, joined, list, type Phrase, phrase, titleOf } from "./phrase.ts";
 import { plural } from "./wording.ts";
 
 /** The position of the axis, in percent from the top. */
@@ -27,13 +26,13 @@ export function picture(
 ): string {
   const most = Math.max(...days.map(({ calls }) => calls));
   const width = Math.min(.8, days.length / 33); // at most 3 percent of the picture
-  const numbers: string[] = [];
+  const numbers: Phrase[] = [];
   const kinds = new Set<DayNote["kind"]>(); // the kinds of marks
   const bars = days.map((usage, x) => {
     const { day, calls, byPhase } = usage;
     const notes = notesOf(usage, policy);
-    const note = notes.length === 0 ? "" : ` (${notes.map(noteText).join("; ")})`;
-    const text = `${day}: ${plural(calls, "call")}${note}`;
+    const note = notes.length === 0 ? [] : phrase(" (", joined(notes.map(noteText), "; "), ")");
+    const text = phrase(date(day), `: ${plural(calls, "call")}`, note);
     const isBrief = isShort && calls === 0;
     if (calls > 0 || notes.length > 0 && !isBrief) numbers.push(text);
     const left = x + (1 - width) / 2;
@@ -48,12 +47,11 @@ export function picture(
       return rect(kind, MARK_Y[kind], 5);
     });
     if (isBrief) return marks.join("");
-    const title = text.replaceAll(DATE, (date) => dateText(date));
     const shapes = [bar("calls", calls), bar("brownout", byPhase.brownout), ...marks];
-    return `<g><title>${escape(title)}</title>${shapes.join("")}</g>`;
+    return `<g><title>${escape(titleOf(text))}</title>${shapes.join("")}</g>`;
   });
   const entry = (kind: DayNote["kind"]) =>
-    kinds.has(kind) ? `<span><i class="${kind}">■</i> ${noteText({ kind })}</span>` : "";
+    kinds.has(kind) ? `<span><i class="${kind}">■</i> ${titleOf(noteText({ kind }))}</span>` : "";
   const legend = [
     `<span><i>■</i> calls; busiest day: ${plural(most, "call")}</span>`,
     entry("brownout"),

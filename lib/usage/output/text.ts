@@ -18,6 +18,7 @@ import {
 import { columnsOf } from "./client_columns.ts";
 import { clientLines } from "./client_sentences.ts";
 import { doubtLines } from "./doubt_sentences.ts";
+import { type Phrase, textOf } from "./phrase.ts";
 import { dueLines, routeLine, verdictText } from "./verdict_sentences.ts";
 import { count, MAX_LISTED, plural } from "./wording.ts";
 
@@ -29,12 +30,15 @@ export function usageText(report: UsageReport): string {
   const { judged, routes, clients } = report;
   return [
     ...judged.length === 0 ? [titleText(report)] : [],
-    [verdictText(report), ...indented(doubtLines(report))].join("\n"),
+    [textOf(verdictText(report)), ...indented(doubtLines(report))].join("\n"),
     ...routes.map((route) => routeText(route, report)),
     ...clients.length === 0 ? [] : [daysText(report)],
-    basisLines(report).join("\n"),
-    `${titleText(report)} from ${periodText(report)}\n${madeText(report)} ${sinceText(report)}\n` +
-    RULES.join("\n"),
+    basisLines(report).map(textOf).join("\n"),
+    [
+      `${titleText(report)} from ${textOf(periodText(report))}`,
+      `${textOf(madeText(report))} ${textOf(sinceText(report))}`,
+      ...RULES,
+    ].join("\n"),
   ].join("\n\n");
 }
 
@@ -48,15 +52,19 @@ export function gateText(report: UsageReport): string {
       ),
     );
   const lines = verdicts.flatMap((verdict) => [
-    ...verdicts.length > 1 ? [routeLine(verdict, report)] : [],
+    ...verdicts.length > 1 ? [textOf(routeLine(verdict, report))] : [],
     ...indented([...clientsOf(verdict.route), ...dueLines(verdict)]),
   ]);
-  const doubts = indented(doubtLines(report));
-  return [verdictText(report), ...doubts, ...lines, ...basisLines(report)].join("\n");
+  return [
+    textOf(verdictText(report)),
+    ...indented(doubtLines(report)),
+    ...lines,
+    ...basisLines(report).map(textOf),
+  ].join("\n");
 }
 
-function indented(lines: readonly string[]): string[] {
-  return lines.map((line) => `  ${line}`);
+function indented(lines: readonly Phrase[]): string[] {
+  return lines.map((line) => `  ${textOf(line)}`);
 }
 
 /** Formats the verdict on a route, its dates, and its clients as a table. */
@@ -64,14 +72,14 @@ function routeText(usage: RouteUsage, report: UsageReport): string {
   const { verdicts, policies } = report;
   const { route, clients, otherRequests } = usage;
   const verdict = verdicts.find((each) => each.route === route);
-  const sunset = sunsetText(policies[route]);
+  const sunset = textOf(sunsetText(policies[route]));
   const others = otherRequests > 0 ? `; ${plural(otherRequests, "other request")}` : "";
   const line = verdict === undefined || verdicts.length < 2
     ? `${route}: ${requestsText(usage)}. ${sunset}`
-    : `${routeLine(verdict, report)}${others}. ${sunset}`;
+    : `${textOf(routeLine(verdict, report))}${others}. ${sunset}`;
   return [
     line,
-    ...indented(tableLines(clients)),
+    ...tableLines(clients).map((line) => `  ${line}`),
     ...indented(verdict === undefined ? [] : dueLines(verdict)),
   ].join("\n");
 }
@@ -95,7 +103,7 @@ function dayLines({ route, days }: RouteUsage, report: UsageReport): string[] {
     const { day, calls } = usage;
     const bar = "█".repeat(Math.ceil(calls / most * BAR_LENGTH));
     const part = day === today ? ["part of the day"] : [];
-    const notes = [...part, ...notesOf(usage, policy).map(noteText)];
+    const notes = [...part, ...notesOf(usage, policy).map((note) => textOf(noteText(note)))];
     return ["", day, count(calls).padStart(width), ...(bar ? [bar] : []), ...notes].join("  ");
   });
 }
@@ -105,7 +113,7 @@ function tableLines(clients: readonly ClientUsage[]): string[] {
   const shown = clients.slice(0, MAX_LISTED);
   const columns = columnsOf(shown).filter(({ isInText }) => isInText).map(
     ({ title, cellOf, isNumber }) => {
-      const cells = [title, ...shown.map(cellOf)];
+      const cells = [title, ...shown.map((usage) => textOf(cellOf(usage)))];
       const width = Math.max(...cells.map(({ length }) => length));
       return cells.map((cell) => isNumber ? cell.padStart(width) : cell.padEnd(width));
     },

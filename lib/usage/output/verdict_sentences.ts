@@ -1,6 +1,5 @@
 /** The sentences on the verdict: on all routes, and on each of several. */
 
-import { formatInstant } from "../../http/timestamp.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import type { SilentClients } from "../verdict/rhythms.ts";
 import type { RouteVerdict } from "../verdict/route_verdicts.ts";
@@ -9,13 +8,16 @@ import { wordsText } from "./basis_sentences.ts";
 import { byText, periodText } from "./call_sentences.ts";
 import { reasonsText } from "./doubt_sentences.ts";
 import { dueText } from "./omission_sentences.ts";
+import { instant, path, type Phrase, phrase } from "./phrase.ts";
 import { count, MAX_LISTED, namesText, plural, routesText } from "./wording.ts";
 
-export function verdictText(report: UsageReport): string {
+export function verdictText(report: UsageReport): Phrase {
   const { verdict, clients, ignored, atMost, judged, due, isByRhythm } = report;
-  if (judged.length === 0) return "Unknown: no server deprecates a route, so there is no verdict.";
-  const to = ` to ${routesText(judged)}${byText(report)}`;
-  const span = `from ${periodText(report)}`;
+  if (judged.length === 0) {
+    return ["Unknown: no server deprecates a route, so there is no verdict."];
+  }
+  const to = phrase(" to ", routesText(judged), byText(report));
+  const span = phrase("from ", periodText(report));
   const none = ignored.some(({ calls }) => calls > 0) ? "no other calls" : "no calls";
   const calls = clients.length === 0 ? none : plural(callsIn(clients), "call");
   switch (verdict.state) {
@@ -25,30 +27,50 @@ export function verdictText(report: UsageReport): string {
       const words = wordsText(verdict.trusted);
       const trust = words === "" ? "" : `, on your word ${words}`;
       const more = isByRhythm ? `, ${dueCountText(due)}` : "";
-      return `Clear${trust}: ${calls}${to}${allowed} ${span}${more}, and the record is complete.`;
+      return phrase(
+        `Clear${trust}: ${calls}`,
+        to,
+        `${allowed} `,
+        span,
+        `${more}, and the record is complete.`,
+      );
     }
     case "called": {
       const names = [...new Set(due.map(({ client }) => client))];
       const rare = `${plural(names.length, "client")} ${names.length === 1 ? "calls" : "call"} ` +
         `more rarely: ${namesText(names)}`;
       const [first] = clients;
-      if (first === undefined) return `Still called: ${calls}${to} ${span}, but ${rare}.`;
+      if (first === undefined) {
+        return phrase(`Still called: ${calls}`, to, " ", span, `, but ${rare}.`);
+      }
       const latest = clients.reduce((a, b) => b.last > a.last ? b : a, first);
       const called = judged.filter((route) => clients.some(({ routes }) => routes.includes(route)));
       const isOfOne = report.client !== undefined;
       const by = isOfOne ? byText(report) : ` by ${plural(clients.length, "client")}`;
       const lastBy = isOfOne ? "" : ` by ${latest.client}`;
-      return `Still called: ${calls} to ${routesText(called)}${by} ${span}, ` +
-        `the last${lastBy} recorded at ${formatInstant(latest.last)}` +
-        `${names.length === 0 ? "" : `; and ${rare}`}.`;
+      return phrase(
+        `Still called: ${calls} to `,
+        routesText(called),
+        `${by} `,
+        span,
+        `, the last${lastBy} recorded at `,
+        instant(latest.last),
+        `${names.length === 0 ? "" : `; and ${rare}`}.`,
+      );
     }
     case "unknown":
-      return `Unknown: ${calls}${to} counted ${span}, but some may be missing.`;
+      return phrase(
+        `Unknown: ${calls}`,
+        to,
+        " counted ",
+        span,
+        ", but some may be missing.",
+      );
   }
 }
 
 /** Lists the verdict on each route, if there are several. */
-export function routeLines(report: UsageReport): string[] {
+export function routeLines(report: UsageReport): Phrase[] {
   const { verdicts } = report;
   return verdicts.length > 1 ? verdicts.map((each) => routeLine(each, report)) : [];
 }
@@ -66,14 +88,14 @@ function dueCountText(due: SilentClients["due"]): string {
 export function dueLines(
   { due }: Pick<SilentClients, "due">,
   isWithRoute = false,
-): string[] {
+): Phrase[] {
   const lines = due.slice(0, MAX_LISTED).map((each) => dueText(each, isWithRoute));
   const more = due.length - lines.length;
-  return more > 0 ? [...lines, `and ${plural(more, "more client")} by their rhythm`] : lines;
+  return more > 0 ? [...lines, [`and ${plural(more, "more client")} by their rhythm`]] : lines;
 }
 
 /** Formats the verdict on one route, e.g. "/v1/songs: called, 12 calls, the last recorded at …". */
-export function routeLine(verdict: RouteVerdict, report: UsageReport): string {
+export function routeLine(verdict: RouteVerdict, report: UsageReport): Phrase {
   const { route, clients, due } = verdict;
   const calls = plural(verdict.calls, "call");
   switch (verdict.state) {
@@ -86,18 +108,22 @@ export function routeLine(verdict: RouteVerdict, report: UsageReport): string {
       const allowed = called.length === 0
         ? ""
         : `, ${called.join(", ")}, at most ${count(report.atMost)} allowed`;
-      return `${route}: clear${word}${allowed}`;
+      return phrase(path(route), `: clear${word}${allowed}`);
     }
     case "called": {
       if (clients.length === 0) {
-        return `${route}: called, by the rhythm of ${plural(due.length, "client")}`;
+        return phrase(path(route), `: called, by the rhythm of ${plural(due.length, "client")}`);
       }
       const last = Math.max(...clients.map(({ last }) => last));
-      return `${route}: called, ${calls}, the last recorded at ${formatInstant(last)}`;
+      return phrase(path(route), `: called, ${calls}, the last recorded at `, instant(last));
     }
     case "unknown": {
       const counted = clients.length === 0 ? "no calls" : calls;
-      return `${route}: unknown, ${counted} counted, but ${reasonsText(verdict, report)}`;
+      return phrase(
+        path(route),
+        `: unknown, ${counted} counted, but `,
+        reasonsText(verdict, report),
+      );
     }
   }
 }

@@ -1,10 +1,8 @@
 /** How numbers, spans of time and long lists are written. */
 
-import { formatInstant } from "../../http/timestamp.ts";
 import type { Interval } from "../../lifecycle/instant.ts";
-import type { ProcessIdentity } from "../record/records.ts";
-import { listOf } from "../../pages/plain_text.ts";
-import { sessionText } from "../record/session_name.ts";
+import type { ProcessIdentity, Session } from "../record/records.ts";
+import { enumerated, instant, path, type Phrase, phrase } from "./phrase.ts";
 
 /** The limit on lines in a list, or names in a cell. The JSON has them all. Routes have no limit. */
 export const MAX_LISTED = 25;
@@ -26,8 +24,15 @@ export function plural(value: number, noun: string, ending = "s"): string {
 type SessionName = Partial<{ readonly session: string; readonly process: ProcessIdentity }>;
 
 /** Names the session of a doubt: "session 3d3a… (process 4711 on web-1, …)", or "a process". */
-export function processText({ session: id, process }: SessionName): string {
-  return id === undefined || process === undefined ? "a process" : sessionText({ id, process });
+export function processText({ session: id, process }: SessionName): Phrase {
+  return id === undefined || process === undefined ? ["a process"] : sessionText({ id, process });
+}
+
+/** Names a session, e.g. "session 3d3a… (process 4711 on web-1, started at 2026-11-22T03:00:00Z)". */
+export function sessionText({ id, process }: Pick<Session, "id" | "process">): Phrase {
+  const { machine, pid, started } = process;
+  const place = machine === undefined ? "" : ` on ${machine}`;
+  return phrase(`session ${id} (process ${pid}${place}, started at `, instant(started), ")");
 }
 
 /** Formats how many processes ended while they answered calls, as far as the record shows. */
@@ -42,8 +47,10 @@ export function countProcesses(doubts: readonly { readonly session?: unknown }[]
 }
 
 /** Names routes, e.g. "/v1/songs and /v1/albums", or counts them, e.g. "40 routes". */
-export function routesText(routes: readonly string[]): string {
-  return routes.length > MAX_IN_DETAIL ? plural(routes.length, "route") : listOf(routes);
+export function routesText(routes: readonly string[]): Phrase {
+  return routes.length > MAX_IN_DETAIL
+    ? [plural(routes.length, "route")]
+    : enumerated(routes.map(path));
 }
 
 /** Names clients, e.g. "app curl, app okhttp, and 3 more clients". */
@@ -53,14 +60,9 @@ export function namesText(clients: readonly string[]): string {
   return listed.join(", ") + (more > 0 ? `, and ${plural(more, "more client")}` : "");
 }
 
-/** Returns a text that begins a sentence. */
-export function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
 /** Formats an interval with its length, e.g. "2027-06-10T09:00:00Z to … (10 min)". */
-export function intervalText(start: number, end: number): string {
-  return `${formatInstant(start)} to ${formatInstant(end)} (${durationText(end - start)})`;
+export function intervalText(start: number, end: number): Phrase {
+  return phrase(instant(start), " to ", instant(end), ` (${durationText(end - start)})`);
 }
 
 /** Formats how long stops took together, e.g. "3 h 10 min". */

@@ -9,6 +9,7 @@ import { RefusedError } from "../../../lib/errors/refused_error.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
 import { phasesText } from "../../../lib/usage/output/client_sentences.ts";
 import { usageJson } from "../../../lib/usage/output/json.ts";
+import { textOf } from "../../../lib/usage/output/phrase.ts";
 import { gateText, usageText } from "../../../lib/usage/output/text.ts";
 import type { Session } from "../../../lib/usage/record/records.ts";
 import { PROCESS } from "../../support/counted_call.ts";
@@ -125,7 +126,7 @@ Deno.test("the report says in which brownouts a client called, the middle one of
     ALWAYS,
   );
   assertEquals(clients.map(({ phases }) => phases), [{ brownout: 5, deprecated: 1 }]);
-  assertEquals(clients.map(phasesText), [
+  assertEquals(clients.map((usage) => textOf(phasesText(usage))), [
     "deprecated; 3 calls in the brownout of 2027-06-10T12:00:00Z; " +
     "2 calls in the brownout of 2027-06-10T14:00:00Z",
   ]);

@@ -1,0 +1,86 @@
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { escape } from "../../../lib/pages/html.ts";
+import { usagePage } from "../../../lib/usage/output/operator_page.ts";
+import { ownerPage } from "../../../lib/usage/output/owner_page.ts";
+import { gateText } from "../../../lib/usage/output/text.ts";
+import { intent, POLICY, report, row, running, session } from "../../support/usage_report.ts";
+
+/** Names that look like what sentences are made of. */
+const NAMES = [
+  "app a`b",
+  "app `curl`",
+  "id 2027-01-31",
+  "id 2027-01-31T12:00:00Z",
+  "id /v1/:alpha",
+  "id a, and 3 more clients",
+  "id <b>&amp;</b>",
+];
+
+/** Routes of an application, whose names need not be paths. */
+const ROUTES = ["team/:alpha", "GET 2027-01-31", "field `User.name`", "/v1/:id"];
+
+/** Returns the names as a page shows them, where a route that is a path is shown for people. */
+const shown = (name: string) => escape(name === "/v1/:id" ? "/v1/{id}" : name);
+
+/** Returns the dates and the code on a page. */
+function formattedIn(page: string): string[] {
+  const main = page.slice(page.indexOf("<main>"));
+  return [...main.matchAll(/<time datetime="([^"]*)"|<code>(.*?)<\/code>/g)]
+    .map(([, date = "", code = ""]) => date + code);
+}
+
+/** Returns a page with the names replaced by what looks like nothing else. */
+function withoutNames(page: string, names: readonly string[]): string {
+  return names.toSorted((a, b) => b.length - a.length)
+    .reduce((text, name) => text.replaceAll(shown(name), "…"), page);
+}
+
+for (const state of ["called", "unknown"] as const) {
+  Deno.test(`no name changes how a page shows the verdict: ${state}`, async () => {
+    const policies = (routes: readonly string[]) =>
+      Object.fromEntries(routes.map((route) => [route, POLICY]));
+    const made = (names: readonly string[], routes: readonly string[]) =>
+      report(
+        names.map((name, at) => row(at + 1, name, 9 - at, { route: routes[at % 4] as string })),
+        [
+          running(1000, { policies: policies(routes) }),
+          ...state === "called" ? [] : [session(500, 400, { id: "b", policies: policies(routes) })],
+        ],
+        {
+          atMost: state === "called" ? 0 : 1000,
+          ignore: names.slice(0, 1),
+          intents: state === "called"
+            ? []
+            : routes.map((route) => intent("b", 20, { id: route, route })),
+        },
+      );
+    const odd = await made(NAMES, ROUTES);
+    const plainNames = NAMES.map((_, at) => `app plain${at}`);
+    const plainRoutes = ROUTES.map((_, at) => `/plain${at}`);
+    const plain = await made(plainNames, plainRoutes);
+    assertEquals(odd.verdict.state, state);
+    assertEquals(
+      formattedIn(withoutNames(usagePage(odd), [...NAMES, ...ROUTES])),
+      formattedIn(withoutNames(usagePage(plain), [...plainNames, ...plainRoutes])),
+    );
+    for (const name of [...NAMES.slice(1), ...ROUTES]) {
+      assertStringIncludes(usagePage(odd), shown(name));
+      assertStringIncludes(gateText(odd), name);
+    }
+  });
+}
+
+Deno.test("no name changes how an owner's page shows calls", async () => {
+  for (const client of NAMES) {
+    const policies = { "team/:alpha": POLICY };
+    const made = (client: string) =>
+      report([row(1, client, 5, { route: "team/:alpha", release: "2027-01-31" })], [
+        running(1000, { policies }),
+      ], { client });
+    const page = ownerPage(await made(client), { sessions: [running(1000, { policies })] });
+    const plain = ownerPage(await made("id key"), { sessions: [running(1000, { policies })] });
+    assertEquals(formattedIn(page), formattedIn(plain));
+    assertStringIncludes(page, "<code>team/:alpha</code>");
+    assertStringIncludes(page, "<li>2027-01-31: 5 calls, ");
+  }
+});
