@@ -10,7 +10,7 @@
  *
  * The handler makes every response with the one `new Response` below. HEAD and GET are told apart
  * at the places marked (1), (2) and (3). The method is also logged and counted, and passed to
- * `limitFreshnessForReuse()`, which treats HEAD and GET alike. Two wrappers sit between the handler
+ * `FreshnessLimits`, which treats HEAD and GET alike. Two wrappers sit between the handler
  * and the network:
  * - `prepareResponses()` (lib/server/prepared_responses.ts) reuses a response to a HEAD for later
  *   HEADs, and clones one to a GET for later GETs.
@@ -47,7 +47,6 @@ import { type Field, NO_STORE, NO_TRANSFORM, textOutcome } from "./lib/http/outc
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
 import { announcementFields } from "./lib/lifecycle/announcement.ts";
 import { isBreaking } from "./lib/lifecycle/breaking.ts";
-import { limitFreshnessForReuse } from "./lib/lifecycle/freshness.ts";
 import { brownoutStatusAt, momentAt, nextChange } from "./lib/lifecycle/policy.ts";
 import { brownoutRefusal, removalRedirect, removalRefusal } from "./lib/lifecycle/refusal.ts";
 import type { Refusal } from "./lib/lifecycle/refusal.ts";
@@ -55,6 +54,7 @@ import { FaultLog, lineLog, type Log } from "./lib/log/log.ts";
 import { PhaseLog } from "./lib/log/phases.ts";
 import { type Config, readConfig } from "./lib/server/config.ts";
 import { readVariables, warnOfVariables } from "./lib/server/environment.ts";
+import { FreshnessLimits } from "./lib/server/freshness_limits.ts";
 import type { Handler, MarkedOutcome, Server } from "./lib/server/handler.ts";
 import { closeWhenStopping } from "./lib/server/listener.ts";
 import { type MarkedResponse, prepareResponses } from "./lib/server/prepared_responses.ts";
@@ -109,6 +109,8 @@ const UNRECORDED = "The record of calls is unavailable, and old paths need it; r
 interface Call {
   /** The server that received the request. */
   readonly server: Server;
+  /** The limits on caching that responses have in common. */
+  readonly freshness: FreshnessLimits;
   readonly request: Request;
   /**
    * When the request arrived, in milliseconds since the epoch. The phase is the one at that time,
@@ -133,8 +135,9 @@ interface Call {
 
 /** Creates the handler for all requests; `assemble()` wraps it to reuse responses. */
 export function createHandler(server: Server): Handler {
+  const freshness = new FreshnessLimits();
   return async (request, now) => {
-    let call: Call = { server, request, now };
+    let call: Call = { server, freshness, request, now };
     try {
       call = readCall(call); // assigned, so that an error in answer() is announced and counted, too
       return await respondIfIntended(call, await answer(call));
@@ -357,7 +360,7 @@ function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
   // Sunset (RFC 8594) and Link (RFC 8288). No cache may keep a response beyond the phase that it
   // depends on. The clock is read again for that, because a lookup may have taken seconds. A
   // request's Authorization does not matter: responses are the same for everybody.
-  const { fields, unchangedUntil } = limitFreshnessForReuse([
+  const { fields, unchangedUntil } = call.freshness.limit([
     ...outcome.fields,
     ...CORS_FIELDS,
     EMBEDDABLE,
@@ -377,7 +380,7 @@ function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
   //   ETag: "…"                                   representItem()
   //   Last-Modified: Fri, 06 Mar 2026 …           representItem()
   //   Cache-Control: max-age=300, no-transform    freshnessOf(); while any later change of phase is
-  //     scheduled, limitFreshnessForReuse() adds must-revalidate and stale-while-revalidate=0, and
+  //     scheduled, FreshnessLimits adds must-revalidate and stale-while-revalidate=0, and
   //     shortens an age that would reach beyond it
   //   Access-Control-Allow-Origin: *              CORS_FIELDS
   //   Access-Control-Expose-Headers: *            CORS_FIELDS

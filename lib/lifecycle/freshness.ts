@@ -69,7 +69,7 @@ export function limitFreshness(fields: readonly Field[], limit: FreshnessLimit):
 }
 
 /** Limited fields, and how long a response may be reused with them. */
-interface ReusableFields {
+export interface ReusableFields {
   /** The result of {@linkcode limitFreshness}. */
   readonly fields: Field[];
   /** The instant until which the result stays the same, in milliseconds since the epoch. */
@@ -114,9 +114,17 @@ export function limitFreshnessForReuse(
   });
   const added = names.includes("cache-control") ? "" : limit("cache-control", "");
   if (added !== "") result.push(["Cache-Control", added]);
+  // An age that is counted up to Expires changes with the clock.
+  if (names.includes("expires")) return { fields: result, unchangedUntil: now };
   // The values stay the same while the time left is no shorter than the longest age.
   const unchangedUntil = longest === 0 ? until : until - TRAVEL_MS - longest * 1000 + 1;
   return { fields: result, unchangedUntil };
+}
+
+/** Returns whether the limits depend on a field. All others stay as they are. */
+export function governsFreshness(name: string): boolean {
+  const key = name.toLowerCase();
+  return isCacheControl(key) || key === "expires" || key === "x-accel-expires" || key === "date";
 }
 
 /** Returns whether caches that use a field may guess the freshness of the response (§4.2.2). */
