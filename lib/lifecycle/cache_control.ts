@@ -18,6 +18,12 @@ const SECONDS = new RegExp(
   "gi",
 );
 
+/** Matches a directive against caches, wherever some cache may read one. */
+const RESTRICTION = /(?<!!)(?:no-store|no-cache|private|proxy-revalidate|bypass-cache)/g;
+
+/** Matches a lifetime, and its number and unit if it has them. */
+const LIFETIME = /(?:max-?age|downstream-ttl)(?:\s*=\s*(\d+(?:\.\d*)?)([smhd]?)(?![^\s,;+]))?/gi;
+
 /** Seconds in each unit of Edge-Control. */
 const UNITS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };
 
@@ -64,6 +70,27 @@ export function isCacheControl(name: string): boolean {
 /** Returns whether a field gives way to Cache-Control if it has no lifetime. */
 export function isSurrogate(name: string): boolean {
   return name === "surrogate-control" || name === "edge-control";
+}
+
+/**
+ * Returns the directives in a value that only keep caches from storing or reusing a response,
+ * without their arguments. nginx and Varnish find them anywhere in it. The `!` of Edge-Control
+ * takes one back.
+ */
+export function restrictionsOf(value: string): string[] {
+  return [...new Set(Array.from(value.toLowerCase().matchAll(RESTRICTION), ([word]) => word))];
+}
+
+/**
+ * Returns the shortest lifetime in a value, in whole seconds; `Infinity` if it states none. One that
+ * is no number counts as 0 (RFC 9111 §4.2.1).
+ */
+export function shortestAge(value: string): number {
+  const ages = Array.from(
+    value.matchAll(LIFETIME),
+    ([, number = "0", unit = ""]) => Math.floor(Number(number) * (UNITS[unit.toLowerCase()] ?? 1)),
+  );
+  return Math.min(...ages);
 }
 
 /** Returns the longest times, in seconds, for which a value lets caches reuse a response. */
@@ -117,7 +144,7 @@ export function limitAges(
 }
 
 /** Limits each age in place, so that a value malformed for some cache stays malformed. */
-function limitSeconds(value: string, left: number): string {
+export function limitSeconds(value: string, left: number): string {
   return value.replace(SECONDS, (text, name, equals, number, unit, added) => {
     const limit = /^stale/i.test(name) ? 0 : left;
     const isLonger = Number(number) * (UNITS[unit.toLowerCase()] ?? 1) > limit;

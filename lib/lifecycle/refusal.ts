@@ -28,8 +28,8 @@ export interface RefusalOptions {
   readonly now: number;
   /** A URL reference to the resource's replacement, if it is known. It is not validated. */
   readonly successor?: string | undefined;
-  /** Seconds for which caches may store the response after the sunset. */
-  readonly maxAge: number;
+  /** Seconds for which caches may store the response after the sunset. If left out, none may. */
+  readonly maxAge?: number | undefined;
   /**
    * A URL reference to the page that explains the problem types at the fragments `#brownout` and
    * `#removed`. If left out, the type is "about:blank".
@@ -95,16 +95,28 @@ export function brownoutRefusal(
 }
 
 /** Returns the outcome after the sunset. */
-export function removalRefusal(status: 410, maxAge: number, facts: RefusalFacts): Refusal {
+export function removalRefusal(
+  status: 410,
+  maxAge: number | undefined,
+  facts: RefusalFacts,
+): Refusal {
   const detail = `This path was removed at ${formatInstant(facts.policy.sunsetAt as number)}`;
-  const fields: Field[] = [["Cache-Control", `max-age=${maxAge}, ${NO_TRANSFORM}`]];
+  const fields: Field[] = [["Cache-Control", `${lifetimeOf(maxAge)}, ${NO_TRANSFORM}`]];
   return problemOf("removed", { status, detail, fields }, facts);
 }
 
 /** Returns the outcome after the sunset that redirects to a successor. */
-export function removalRedirect(status: 308, successor: string, maxAge: number): Refusal {
-  const cacheControl: Field = ["Cache-Control", `max-age=${maxAge}`];
+export function removalRedirect(
+  status: 308,
+  successor: string,
+  maxAge: number | undefined,
+): Refusal {
+  const cacheControl: Field = ["Cache-Control", lifetimeOf(maxAge)];
   return { status, fields: [["Location", successor], ["Content-Length", "0"], cacheControl] };
+}
+
+function lifetimeOf(maxAge: number | undefined): string {
+  return maxAge === undefined ? "no-store" : `max-age=${maxAge}`;
 }
 
 function problemOf(

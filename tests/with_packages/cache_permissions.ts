@@ -1,5 +1,6 @@
 /**
- * What caches may do with a response, before and after the library has limited it: for any fields,
+ * What caches may do with a response, before and after the library has limited it, and with the
+ * refusal that it sends in place of a response: for any fields,
  * request, status and cache, by an oracle written from RFC 9111.
  */
 
@@ -9,6 +10,7 @@ import { assert } from "@std/assert";
 import fc from "npm:fast-check@4.10.2";
 import { formatHttpDate } from "../../lib/http/http_date.ts";
 import { limitFreshness } from "../../lib/lifecycle/freshness.ts";
+import { keepRestrictions } from "../../lib/lifecycle/restrictions.ts";
 import {
   type Cache,
   type Exchange,
@@ -110,4 +112,50 @@ Deno.test("no cache may do with a response what it could not without the library
     { numRuns: 15_000 },
   );
   assert(count.unstorable > 3_000 && count.beyond > 1_000, JSON.stringify(count));
+});
+
+Deno.test("no cache may do with a refusal what it could not with the application's own response", () => {
+  const count = { unstorable: 0, stored: 0 };
+  const facts = fc.record({
+    said: fields,
+    maxAge: fc.option(fc.nat(2000)),
+    request: fc.record({
+      method: fc.constantFrom("GET", "HEAD"),
+      isAuthorized: fc.boolean(),
+      status: fc.constantFrom(308, 410),
+    }),
+  });
+  const check = (cache: Cache, [before, after]: [Exchange, Exchange]) => {
+    const note = JSON.stringify([cache, [...before.headers], [...after.headers]]);
+    assert(mayStore(cache, before) || !mayStore(cache, after), `stored: ${note}`);
+    assert(reusedUntil(cache, after) <= reusedUntil(cache, before), `reused: ${note}`);
+    if (!mayStore(cache, before)) count.unstorable++;
+    if (mayStore(cache, after)) count.stored++;
+  };
+  fc.assert(
+    fc.property(facts, caches, ({ said: stated, maxAge, request }, cache) => {
+      const said: Record<string, string> = stated;
+      const refused = maxAge === null ? "no-store" : `max-age=${maxAge}`;
+      const kept = keepRestrictions([["cache-control", refused]], Object.entries(said), NOW);
+      // nginx stores nothing without a lifetime, and may store a refusal for the one it states.
+      const isUntold = (name: string) =>
+        cache.splitsAtSemicolons && !/max-age/i.test(said[name] ?? "") &&
+        (name !== "cache-control" ? said[name] : !said["expires"]);
+      const told = Object.fromEntries(
+        ["cache-control", ...TARGETS].filter(isUntold)
+          .map((name) => [name, `max-age=86400, ${said[name] ?? ""}`]),
+      );
+      const date = { date: said["date"] ?? inSeconds(0) };
+      check(
+        cache,
+        [{ ...said, ...told, ...date }, { ...Object.fromEntries(kept), ...date }]
+          .map((fields) => ({ ...request, headers: new Headers(fields), sent: NOW })) as [
+            Exchange,
+            Exchange,
+          ],
+      );
+    }),
+    { numRuns: 15_000 },
+  );
+  assert(count.unstorable > 3_000 && count.stored > 1_000, JSON.stringify(count));
 });

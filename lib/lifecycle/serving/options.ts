@@ -60,7 +60,12 @@ export interface LifecycleOptions<
    * front adds Access-Control-Allow-Origin.
    */
   readonly refusalFields?: ((request: Incoming) => Iterable<Field>) | undefined;
-  /** Seconds for which caches may store the response after the sunset, up to 2³¹. Default: 300. */
+  /**
+   * Seconds for which caches may store a refusal after the sunset, up to 2³¹. Set this only if the
+   * URL alone decides whether a request is refused. If the application mounts the library by a
+   * request field, or `applies` reads one, a cache would give one client's refusal to others.
+   * Default: no cache may store a refusal.
+   */
   readonly maxAge?: number | undefined;
   /** Names the route of a request, for `onCount`. */
   readonly route?: ((request: Incoming) => string) | undefined;

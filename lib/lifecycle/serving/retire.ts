@@ -3,9 +3,9 @@
 import { isHost } from "../../http/host.ts";
 import type { Field } from "../../http/outcome.ts";
 import { textOf } from "../any_value.ts";
-import { isCacheControl } from "../cache_control.ts";
 import type { Policy } from "../policy.ts";
 import type { Refusal } from "../refusal.ts";
+import { isForCaches, keepRestrictions } from "../restrictions.ts";
 import type { LifecycleOptions, RequestHead } from "./options.ts";
 import { type ApplyRetirement, type Retirement, retirementOf } from "./retirement.ts";
 
@@ -51,17 +51,8 @@ export type RecordedMiddleware<Incoming = NodeRequest, Outgoing = NodeResponse> 
   next: () => Result,
 ) => Result | undefined | Promise<Awaited<Result> | undefined>;
 
-/**
- * Fields that a refusal drops, besides Cache-Control and its kin. Caches may store the refusal and
- * serve it to anybody.
- */
-const DROPPED_FIELDS = new Set([
-  "age",
-  "content-encoding",
-  "expires",
-  "set-cookie",
-  "x-accel-expires",
-]);
+/** Fields of the resource that a refusal drops, besides those for caches. */
+const DROPPED_FIELDS = new Set(["age", "content-encoding", "set-cookie"]);
 
 /**
  * Creates a middleware that retires the handlers after it. It works with `node:http` (also over
@@ -71,9 +62,9 @@ const DROPPED_FIELDS = new Set([
  *
  * @param options Its functions receive the method, the whole URL (from `originalUrl` if there is
  *   one) and the fields of the request. `onCount` also receives Node's request and response. A
- *   refusal keeps the fields already set on the response, except Age, Content-Encoding, Set-Cookie
- *   and those for caches. If they include Access-Control-Allow-Origin, they replace the CORS
- *   fields of `refusalFields`.
+ *   refusal keeps the fields already set on the response, except Age, Content-Encoding and
+ *   Set-Cookie. Of those for caches, it keeps what restricts caches, and drops what permits. If the
+ *   fields include Access-Control-Allow-Origin, they replace the CORS fields of `refusalFields`.
  * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
  *
  * @example Retire a server on `node:http`
@@ -117,10 +108,10 @@ export function middlewareOf<Incoming extends NodeRequest, Outgoing extends Node
   return <Result>(request: Incoming, response: Outgoing, next: () => Result) => {
     if (response.headersSent) return next();
     const retirement = apply(headOf(request), request, response);
-    const { refused, withhold } = retirement;
+    const { refused, withhold, now } = retirement;
     addAnnouncement(response, retirement);
     const answer = (refused: Refusal | undefined) =>
-      refused === undefined ? next() : refuse(request, response, refused);
+      refused === undefined ? next() : refuse(request, response, refused, now);
     // An upgrade that is served has no response, and is not counted.
     const asked = request.upgrade === true && refused === undefined || retirement.ask();
     countIfLeft(request, response, retirement);
@@ -169,13 +160,16 @@ function refuse(
   request: NodeRequest,
   response: NodeResponse,
   { status, fields, body }: Refusal,
+  now: number,
 ): undefined {
-  for (const name of Object.keys(response.getHeaders())) {
-    if (isCacheControl(name) || DROPPED_FIELDS.has(name)) response.removeHeader(name);
+  const said = fieldsOf(response);
+  for (const [name] of said) {
+    if (isForCaches(name) || DROPPED_FIELDS.has(name)) response.removeHeader(name);
   }
   const isCors = ([name]: Field) => /^access-control-/i.test(name);
   const hasCors = Object.hasOwn(response.getHeaders(), "access-control-allow-origin");
-  setFields(response, fields.filter((field) => !hasCors || !isCors(field)));
+  const added = fields.filter((field) => !hasCors || !isCors(field));
+  setFields(response, keepRestrictions(added, said, now));
   response.statusCode = status;
   response.end(request.method === "HEAD" ? undefined : body);
 }

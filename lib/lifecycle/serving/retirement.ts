@@ -38,6 +38,8 @@ export interface CallRecord<Incoming extends RequestHead, Rest extends readonly 
 
 /** How a policy applies to one request. */
 export interface Retirement {
+  /** When the request came, in milliseconds since the epoch. */
+  readonly now: number;
   /** The refusal to send, with the fields of `refusalFields`; `undefined` to serve the request. */
   readonly refused: Refusal | undefined;
   /**
@@ -88,7 +90,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
     throw new TypeError(mismatch("policy", policy, "the result of definePolicy()"));
   }
   requireOptions(options);
-  const { applies = ({ method }) => method !== "OPTIONS", maxAge = 300, route, onCount } = options;
+  const { applies = ({ method }) => method !== "OPTIONS", maxAge, route, onCount } = options;
   const { refusalFields = () => CORS_FIELDS, clock = () => Date.now() } = options;
   const nameSuccessor = successorOf(options);
   const readClock = () => {
@@ -117,6 +119,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
     let isCounted = false;
     let hasArrived = false;
     return {
+      now: start,
       refused: refused && complete(refused),
       announce: (fields, status) => [
         ...announce(fields, policy, { successor, now: start }),
