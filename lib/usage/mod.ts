@@ -242,13 +242,12 @@ export async function openUsage(database: string, options: UsageOptions): Promis
         intents.arrive(route);
         return intents.isHeld(route) || mayAnswer(route);
       },
-      count({ phase, until, status, breaks }, request, rest) {
+      count({ phase, until, status, breaks }, { method, headers }, request, rest) {
         if (closing !== undefined) {
           wasLate = true;
           faults.report(LATE, { route });
           return;
         }
-        const { method, headers } = request;
         const moment = { phase, until };
         const counter = meter.counterFor({ route, method, moment, status, breaks });
         const { id, report } = idOf(() => identify?.(request, ...rest));

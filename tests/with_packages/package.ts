@@ -34,6 +34,7 @@ const PACKAGES = [
   ...["reflect-metadata@0.2.2", "rxjs@7.8.2", "@types/ws@8.18.2", "@types/compression@1.8.1"],
   ...["@cloudflare/workerd-linux-64@1.20260426.1", "fast-check@4.10.2", "axios@1.21.1"],
   ...["typescript50@npm:typescript@5.0.4", "on-headers@1.1.0", "@hapi/hapi@21.4.10"],
+  "@azure/functions@4.16.5",
 ];
 const PROGRAMS = "tests/with_packages/package";
 const ORIGIN = "https://a.example";
@@ -126,7 +127,7 @@ test("the package works on the oldest Node and the newest, and on Deno", async (
     `  successor-version: ${origin.url("/v2")}\n  no faults\n`;
   const command = "node_modules/@media-head/lifecycle/usage/lifecycle_program.js";
   for (const [program = "", ...args] of [["node"], [node], [Deno.execPath(), "run", "-A"]]) {
-    for (const name of ["retire.mjs", "leaving.mjs", "require.cjs"]) {
+    for (const name of ["retire.mjs", "leaving.mjs", "require.cjs", "azure.cjs"]) {
       const { text, errors } = await run(folder, program, ...args, name);
       assertEquals(text, "passed\n", `${program}: ${errors}`);
     }

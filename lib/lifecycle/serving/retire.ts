@@ -2,11 +2,12 @@
 
 import { isHost } from "../../http/host.ts";
 import type { Field } from "../../http/outcome.ts";
-import { textOf } from "../any_value.ts";
+import { readOr, textOf } from "../any_value.ts";
 import type { Policy } from "../policy.ts";
 import type { Refusal } from "../refusal.ts";
 import { isForCaches, keepRestrictions } from "../restrictions.ts";
 import type { LifecycleOptions, RequestHead } from "./options.ts";
+import { headersOf, membersOf, textOr } from "./request_head.ts";
 import { type ApplyRetirement, type Retirement, retirementOf } from "./retirement.ts";
 
 /** The members used of an `IncomingMessage` or an `Http2ServerRequest`. */
@@ -113,7 +114,8 @@ export function middlewareOf<Incoming extends NodeRequest, Outgoing extends Node
     const answer = (refused: Refusal | undefined) =>
       refused === undefined ? next() : refuse(request, response, refused, now);
     // An upgrade that is served has no response, and is not counted.
-    const asked = request.upgrade === true && refused === undefined || retirement.ask();
+    const asked = readOr(false, () => request.upgrade === true) && refused === undefined ||
+      retirement.ask();
     countIfLeft(request, response, retirement);
     if (asked === true) return answer(refused);
     return asked.then((mayAnswer) => {
@@ -145,14 +147,18 @@ function countIfLeft(request: NodeRequest, response: NodeResponse, { count }: Re
   if (hasLeft(request)) return leave(); // while something before this middleware waited
   response.once("close", leave);
   // A response that waits for an earlier one on its connection is not told of the connection's end.
-  request.once?.("close", () => {
-    if (hasLeft(request)) leave();
-  });
+  readOr(undefined, () =>
+    request.once?.("close", () => {
+      if (hasLeft(request)) leave();
+    }));
 }
 
 /** Returns whether the client has disconnected. */
-function hasLeft({ stream, socket }: NodeRequest): boolean {
-  return Object(stream ?? socket).destroyed === true; // the stream is that of HTTP/2
+function hasLeft(request: NodeRequest): boolean {
+  const { stream, socket } = membersOf(request, ["stream", "socket"]);
+  const { rstCode } = membersOf(stream, ["rstCode"]); // of HTTP/2, not of middleware
+  const { destroyed } = membersOf(rstCode === undefined ? socket : stream, ["destroyed"]);
+  return destroyed === true;
 }
 
 /** Sends a refusal. */
@@ -171,29 +177,29 @@ function refuse(
   const added = fields.filter((field) => !hasCors || !isCors(field));
   setFields(response, keepRestrictions(added, said, now));
   response.statusCode = status;
-  response.end(request.method === "HEAD" ? undefined : body);
+  response.end(membersOf(request, ["method"]).method === "HEAD" ? undefined : body);
 }
-
-/** The name of a field (RFC 9110 §5.6.2). */
-const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /** Returns the head of a Node request as a `Request` has it, whatever its method and Host. */
 function headOf(request: NodeRequest): RequestHead {
-  const { method = "GET", url = "/", originalUrl = url, headers, socket } = request;
-  const authority = String(headers[":authority"] ?? headers["host"] ?? "");
-  const host = isHost(authority) && authority !== "" ? authority : "localhost";
-  const isSecure = headers[":scheme"] === "https" || Object(socket).encrypted === true;
-  const target = /^https?:/i.test(originalUrl)
-    ? originalUrl
-    : `http${isSecure ? "s" : ""}://${host}${originalUrl}`;
+  const members = membersOf(request, ["method", "url", "originalUrl", "headers", "socket"]);
+  const target = textOr(textOr("/", members.url), members.originalUrl);
+  const fields = Object(members.headers);
+  const [authority, host, scheme] = [":authority", "host", ":scheme"]
+    .map((name) => textOr("", readOr(undefined, () => fields[name])));
+  const named = authority || host || "";
+  const origin = named !== "" && isHost(named) ? named : "localhost";
+  const { encrypted } = membersOf(members.socket, ["encrypted"]);
+  const isSecure = scheme === "https" || encrypted === true;
+  const url = /^https?:/i.test(target) ? target : `http${isSecure ? "s" : ""}://${origin}${target}`;
   return {
-    method,
-    url: URL.canParse(target) ? new URL(target).href : target,
+    method: textOr("GET", members.method),
+    url: URL.canParse(url) ? new URL(url).href : url,
     get headers() {
-      // Not pseudo-headers. Middleware may have set what no request can have, and Headers refuses.
-      const names = Object.keys(headers).filter((name) => TOKEN.test(name));
-      const valueOf = (name: string) => textOf(headers[name]).replaceAll(/[^\t -~\x80-\xff]/g, "_");
-      return new Headers(names.map((name): Field => [name, valueOf(name)]));
+      // Middleware may have set what no request can have, and Headers refuses.
+      const valueOf = (value: unknown) =>
+        value && textOf(value).replaceAll(/[^\t -~\x80-\xff]/g, "_");
+      return headersOf(Object.entries(fields).map(([name, value]) => [name, valueOf(value)]));
     },
   };
 }

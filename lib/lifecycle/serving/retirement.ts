@@ -13,6 +13,7 @@ import { momentAt, type Policy } from "../policy.ts";
 import { type Refusal, refusal } from "../refusal.ts";
 import { attempt, requireInstant, requireOptions } from "./options.ts";
 import type { LifecycleCall, LifecycleOptions, RequestHead } from "./options.ts";
+import { readHead } from "./request_head.ts";
 import { successorOf } from "./successor.ts";
 
 /**
@@ -30,8 +31,12 @@ export interface CallRecord<Incoming extends RequestHead, Rest extends readonly 
    *   `undefined` if the record need not know of the call.
    */
   arrive(fields: Headers): true | Promise<boolean> | undefined;
-  /** Counts a call, before the option `onCount` is told of it. Never throws. */
-  count(call: LifecycleCall, request: Incoming, rest: Rest): void;
+  /**
+   * Counts a call, before the option `onCount` is told of it. Never throws.
+   *
+   * @param head What could be read of the request.
+   */
+  count(call: LifecycleCall, head: RequestHead, request: Incoming, rest: Rest): void;
   /** Notes that such a call was counted. */
   leave(): void;
 }
@@ -90,7 +95,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
     throw new TypeError(mismatch("policy", policy, "the result of definePolicy()"));
   }
   requireOptions(options);
-  const { applies = ({ method }) => method !== "OPTIONS", maxAge, route, onCount } = options;
+  const { applies, maxAge, route, onCount } = options;
   const { refusalFields = () => CORS_FIELDS, clock = () => Date.now() } = options;
   const nameSuccessor = successorOf(options);
   const readClock = () => {
@@ -103,11 +108,14 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
     const start = readClock();
     const moment = momentAt(policy, start);
     const { until } = moment;
-    const successor = nameSuccessor(request);
-    const mayRefuse = attempt("applies", () => applies(request)) ?? false;
-    const refused = mayRefuse ? refusal(policy, { now: start, successor, maxAge }) : undefined;
     // Read before the handler runs, because nothing can be read after an upgrade to a WebSocket.
-    const { method, headers } = request;
+    const head = readHead(request);
+    const { method, url, headers } = head;
+    const successor = nameSuccessor(request, url);
+    const mayRefuse = applies === undefined
+      ? method !== "OPTIONS"
+      : attempt("applies", () => applies(request)) ?? false;
+    const refused = mayRefuse ? refusal(policy, { now: start, successor, maxAge }) : undefined;
     const isAuthorized = until !== Infinity && headers.has("authorization");
     const caller = (onCount ?? record) && {
       route: attempt("route", () => route?.(request)),
@@ -144,7 +152,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
             answers: record?.answers,
           });
         const call = { ...caller, ...moment, status, breaks };
-        record?.count(call, request, rest);
+        record?.count(call, head, request, rest);
         attempt("onCount", () => onCount?.(call, request, ...rest));
         if (hasArrived) record?.leave();
       }),

@@ -14,11 +14,12 @@ const EXPECTED = 'a path that starts with one "/", or a URL at the origin of the
  * safe to send. Successors are built from the request's URL, so a client could make one point to
  * another host or break out of a Link. Only the first rejection is logged.
  *
+ * @returns The function. It takes the request, and its URL, which is empty if it has none.
  * @throws {TypeError} If `successorOrigin` is not an origin.
  */
 export function successorOf<Incoming extends RequestHead>(
   options: Pick<LifecycleOptions<Incoming>, "successor" | "successorOrigin">,
-): (request: Incoming) => string | undefined {
+): (request: Incoming, url: string) => string | undefined {
   const { successor, successorOrigin } = options;
   if (successorOrigin !== undefined && !isOrigin(successorOrigin)) {
     const expected = 'an origin like "https://example.com", without a path';
@@ -32,7 +33,7 @@ export function successorOf<Incoming extends RequestHead>(
     hasWarned = true;
     return undefined;
   };
-  return (request) => {
+  return (request, url) => {
     let target: unknown;
     try {
       target = successor(request);
@@ -41,8 +42,7 @@ export function successorOf<Incoming extends RequestHead>(
     }
     if (target === undefined) return undefined;
     if (isPromise(target)) target.then(undefined, () => {}); // avoids an unhandled rejection
-    if (typeof target === "string" && !isItself(request, target)) {
-      const { url } = request;
+    if (typeof target === "string" && !isItself(url, target)) {
       const origin = URL.canParse(url) ? new URL(url).origin : undefined; // Host may be invalid
       // Send a path: behind a proxy that terminates TLS, the client sees another origin.
       const isSameOrigin = origin !== undefined && isPathAt(origin, target);
@@ -56,7 +56,7 @@ export function successorOf<Incoming extends RequestHead>(
 }
 
 /** Returns whether a successor is the requested resource: a redirect to it would never end. */
-function isItself({ url }: RequestHead, target: string): boolean {
+function isItself(url: string, target: string): boolean {
   const withoutFragment = (url: string) => url.replace(/#.*/s, "");
   return URL.canParse(target, url) &&
     withoutFragment(new URL(target, url).href) === withoutFragment(url);

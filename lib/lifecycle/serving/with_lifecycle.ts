@@ -5,6 +5,7 @@ import { readOr } from "../any_value.ts";
 import type { Policy } from "../policy.ts";
 import type { Refusal } from "../refusal.ts";
 import { isPromise, type LifecycleOptions } from "./options.ts";
+import { membersOf } from "./request_head.ts";
 import { type ApplyRetirement, retirementOf } from "./retirement.ts";
 
 /**
@@ -77,16 +78,17 @@ export function handlerOf<Incoming extends Request, Rest extends unknown[]>(
       return announced;
     } catch (error) {
       if (count !== undefined) {
-        const { signal } = request;
+        const signal = signalOf(request);
         await undefined; // by then, Deno has aborted a new signal if the client has left
-        count(signal.aborted ? 0 : statusOf(error));
+        count(isAborted(signal) ? 0 : statusOf(error));
       }
       throw error;
     }
   };
 }
 
-function responseOf({ status, fields, body }: Refusal, { method }: Request): Response {
+function responseOf({ status, fields, body }: Refusal, request: Request): Response {
+  const { method } = membersOf(request, ["method"]);
   return new Response(method === "HEAD" ? null : body, { status, headers: [...fields] });
 }
 
@@ -104,16 +106,25 @@ async function whileConnected<Result>(
 ): Promise<Result> {
   let signal: AbortSignal | undefined;
   const timer = setTimeout(() => {
-    signal = request.signal;
-    if (signal.aborted) leave();
-    else signal.addEventListener("abort", leave, { once: true });
+    signal = signalOf(request);
+    if (isAborted(signal)) leave();
+    else readOr(undefined, () => signal?.addEventListener("abort", leave, { once: true }));
   }, LISTEN_AFTER_MS);
   try {
     return await result;
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener("abort", leave);
+    readOr(undefined, () => signal?.removeEventListener("abort", leave));
   }
+}
+
+/** Returns the signal of a request, which some platforms leave out. */
+function signalOf(request: Request): AbortSignal | undefined {
+  return readOr(undefined, () => request.signal ?? undefined);
+}
+
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return readOr(false, () => signal?.aborted === true);
 }
 
 /** Returns the status of the response that a server makes of what a handler throws. */
