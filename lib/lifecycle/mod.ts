@@ -25,6 +25,7 @@ export { announcementFields } from "./announcement.ts";
 export { type FreshnessLimit, limitFreshness } from "./freshness.ts";
 export { type Refusal, refusal, type RefusalOptions } from "./refusal.ts";
 export type { LifecycleCall, LifecycleOptions, RequestHead } from "./serving/options.ts";
+export type { RefusalContent, RefusalProblem } from "./serving/refusal_content.ts";
 export { withLifecycle } from "./serving/with_lifecycle.ts";
 export { type Middleware, type NodeRequest, type NodeResponse, retire } from "./serving/retire.ts";
 export { type Located, type PathOptions, pathsUnder } from "./serving/paths_under.ts";

@@ -60,6 +60,7 @@ const OPTIONS = [
   "applies",
   "onCount",
   "refusalFields",
+  "refusalBody",
   "route",
   "clock",
 ];

@@ -4,6 +4,7 @@ import type { Field } from "../../http/outcome.ts";
 import { printFailure, readOr } from "../any_value.ts";
 import { mismatch, requireNames } from "../mismatch.ts";
 import type { Moment } from "../policy.ts";
+import type { RefusalContent, RefusalProblem } from "./refusal_content.ts";
 
 /** A request as the options receive it: a `Request`, or these members for a Node request. */
 export type RequestHead = Pick<Request, "method" | "url" | "headers">;
@@ -61,6 +62,14 @@ export interface LifecycleOptions<
    */
   readonly refusalFields?: ((request: Incoming) => Iterable<Field>) | undefined;
   /**
+   * Returns the content of a refusal with 410 or 503, in place of the problem (RFC 9457). Also called
+   * for a HEAD, which must get the same length and type as a GET. If the content is not valid, the
+   * problem is sent. Escape what you put into HTML: the successor is made of the request's URL.
+   */
+  readonly refusalBody?:
+    | ((problem: RefusalProblem, request: Incoming) => RefusalContent)
+    | undefined;
+  /**
    * Seconds for which caches may store a refusal after the sunset, up to 2³¹. Set this only if the
    * URL alone decides whether a request is refused. If the application mounts the library by a
    * request field, or `applies` reads one, a cache would give one client's refusal to others.
@@ -75,7 +84,15 @@ export interface LifecycleOptions<
   readonly clock?: (() => number) | undefined;
 }
 
-const FUNCTIONS = ["successor", "applies", "refusalFields", "route", "onCount", "clock"];
+const FUNCTIONS = [
+  "successor",
+  "applies",
+  "refusalFields",
+  "refusalBody",
+  "route",
+  "onCount",
+  "clock",
+];
 const NAMES = [...FUNCTIONS, "successorOrigin", "maxAge"];
 
 /**
@@ -121,7 +138,10 @@ const MAY_BE_ASYNC = ["onCount", "log"];
  *
  * @returns The function's value; `undefined` if it failed.
  */
-export function attempt<Result>(name: string, call: () => Result): Result | undefined {
+export function attempt<Result>(
+  name: string,
+  call: () => Result | PromiseLike<unknown>,
+): Result | undefined {
   const log = (error: unknown) => printFailure(`The option ${name} failed:`, error);
   try {
     const result = call();

@@ -11,8 +11,9 @@ import { limitFreshness } from "../freshness.ts";
 import { mismatch } from "../mismatch.ts";
 import { momentAt, type Policy } from "../policy.ts";
 import { type Refusal, refusal } from "../refusal.ts";
-import { attempt, requireInstant, requireOptions } from "./options.ts";
+import { attempt, isPromise, requireInstant, requireOptions } from "./options.ts";
 import type { LifecycleCall, LifecycleOptions, RequestHead } from "./options.ts";
+import { problemIn, withContent } from "./refusal_content.ts";
 import { readHead } from "./request_head.ts";
 import { successorOf } from "./successor.ts";
 
@@ -95,7 +96,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
     throw new TypeError(mismatch("policy", policy, "the result of definePolicy()"));
   }
   requireOptions(options);
-  const { applies, maxAge, route, onCount } = options;
+  const { applies, refusalBody, maxAge, route, onCount } = options;
   const { refusalFields = () => CORS_FIELDS, clock = () => Date.now() } = options;
   const nameSuccessor = successorOf(options);
   const readClock = () => {
@@ -122,8 +123,14 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
       client: productOf(headers.get("user-agent")).name,
     };
     if (caller && headers.has("upgrade")) Array.from(headers); // Deno keeps what was read, for onCount
-    const complete = (refused: Refusal) =>
-      withFields(refused, attempt("refusalFields", () => refusalFields(request)));
+    const complete = (refused: Refusal) => {
+      const whole = withFields(refused, attempt("refusalFields", () => refusalFields(request)));
+      if (refusalBody === undefined || refused.status === 308) return whole;
+      return attempt("refusalBody", () => {
+        const content: unknown = refusalBody(problemIn(refused), request);
+        return isPromise(content) ? content : withContent(whole, content);
+      }) ?? whole;
+    };
     let isCounted = false;
     let hasArrived = false;
     return {

@@ -353,7 +353,17 @@ Deno.test("withLifecycle() survives options that throw, reject or return a promi
     () => Promise.resolve(true),
     () => Promise.reject(new Error("bug")),
   ];
-  for (const name of ["applies", "refusalFields", "route", "onCount", "clock", "successor"]) {
+  for (
+    const name of [
+      "applies",
+      "refusalFields",
+      "refusalBody",
+      "route",
+      "onCount",
+      "clock",
+      "successor",
+    ]
+  ) {
     for (const option of [fail, promise, rejection]) {
       using error = stub(console, "error");
       using warn = stub(console, "warn");
@@ -377,7 +387,9 @@ Deno.test("withLifecycle() survives options that throw, reject or return a promi
 
 Deno.test("withLifecycle() outlives options that throw or return what cannot be read", async () => {
   for (const [what, value] of Object.entries(UNREADABLE)) {
-    for (const name of ["applies", "refusalFields", "route", "onCount", "successor"]) {
+    for (
+      const name of ["applies", "refusalFields", "refusalBody", "route", "onCount", "successor"]
+    ) {
       const throws = () => {
         throw value;
       };
@@ -397,7 +409,15 @@ Deno.test("withLifecycle() outlives options that throw or return what cannot be 
 
 Deno.test("withLifecycle() refuses options and policies that are not valid", () => {
   const policy = "policy: expected the result of definePolicy(), got";
-  const functions = ["successor", "applies", "refusalFields", "route", "onCount", "clock"];
+  const functions = [
+    "successor",
+    "applies",
+    "refusalFields",
+    "refusalBody",
+    "route",
+    "onCount",
+    "clock",
+  ];
   const rows: [options: object, expected: string, policy?: object | undefined][] = [
     [{}, `${policy} [object Object]`, { deprecatedAt: "2027-01-01" }],
     [{}, `${policy} undefined`, undefined],
