@@ -74,6 +74,15 @@ console.log(isOld, handle, withLifecycle);
     ["on_count.ts", "import type { Request, Response }", before],
     ["fetch_handler.ts", "export default {", before],
     ["inspect.ts", "inspect(await fetch("],
+    ["refusal_body.ts", "const refusalBody = ", "export { refusalBody, retired };\n"],
+    [
+      "by_version.ts",
+      'response.vary("X-Version")',
+      `import type { Express } from "express";
+import type { Middleware } from "@media-head/lifecycle";
+export const mountByVersion = (app: Express, retired: Middleware) =>
+`,
+    ],
   ];
   for (const [name, text, before = ""] of files) {
     await write(name, before + (blocks().find((block) => block.includes(text)) ?? "missing"));
@@ -244,6 +253,12 @@ test("README's program for Express runs as it is pasted, and counts routes witho
     const expected = "curl calls HEAD /v1/songs/:id\n".repeat(2);
     await until("the counts", () => server.output() === expected);
   }
+});
+
+test("README's content of refusals is sent by every door, and its mount by a version varies", async () => {
+  const { folder, node } = installed();
+  const { text, errors } = await run(folder, node, "refusals.mts");
+  assertEquals(text, "passed\n", errors);
 });
 
 /** Each phase: an instant, the status of a refusal, Cache-Control, and the end. */
@@ -599,7 +614,7 @@ test("what README shows is strict TypeScript, and stands in the programs", async
     ...["--skipLibCheck", "--allowImportingTsExtensions", "--types", "node"],
     ...["--target", "es2023", "--lib", "es2023,dom,dom.iterable,dom.asynciterable"],
     ...["--module", "nodenext", "main.mts", "fetch.mts", "front.ts", "server.mts"],
-    ...["on_count.ts", "fetch_handler.ts", "inspect.ts"],
+    ...["on_count.ts", "fetch_handler.ts", "inspect.ts", "refusals.mts"],
   );
   assertEquals([code, text], [0, ""]);
   const squeezed = (text: string) => text.replaceAll(/\s+/g, "");
