@@ -1,7 +1,9 @@
 /** Matching of the paths in a retired part of a site. */
 
 import { decodeUnreserved } from "../../http/percent_encoding.ts";
+import { readOr } from "../any_value.ts";
 import { mismatch, requireNames } from "../mismatch.ts";
+import { membersOf, textOr } from "./request_head.ts";
 
 /** Options for comparing paths. */
 export interface PathOptions {
@@ -61,8 +63,10 @@ export function pathsUnder(
 }
 
 function urlOf(request: Located): string {
-  if (typeof request === "string" || request instanceof URL) return String(request);
-  return request.originalUrl ?? request.url ?? "";
+  if (typeof request === "string") return request;
+  if (readOr(false, () => request instanceof URL)) return String(request);
+  const { originalUrl, url } = membersOf(request, ["originalUrl", "url"]);
+  return textOr(textOr("", url), originalUrl);
 }
 
 /** Resolves empty segments, and then `.` and `..`, encoded or not. */

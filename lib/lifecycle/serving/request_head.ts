@@ -25,7 +25,10 @@ export function textOr(fallback: string, value: unknown): string {
 
 /** Returns fields as `Headers`, without those that it refuses. */
 export function headersOf(fields: unknown): Headers {
-  if (readOr(false, () => fields instanceof Headers)) return fields as Headers;
+  // An instance may fail, as a proxy of one does on Node.
+  if (readOr(false, () => fields instanceof Headers && typeof fields.has("a") === "boolean")) {
+    return fields as Headers;
+  }
   const headers = new Headers();
   const pairs = readOr([], () => {
     const list = Object(fields);

@@ -43,6 +43,7 @@ const ODD: Record<string, unknown> = {
 /** What some members may be besides. */
 const ODD_MEMBERS: Record<string, Record<string, unknown>> = {
   headers: {
+    "Headers that fail": Object.assign(new Headers(), { has: fails, get: fails }),
     "a record with a name that no field has": {
       "x y": "1",
       "": "2",

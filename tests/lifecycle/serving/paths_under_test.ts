@@ -1,5 +1,6 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { type PathOptions, pathsUnder } from "../../../lib/lifecycle/mod.ts";
+import { UNREADABLE } from "../../support/unreadable.ts";
 
 /** Targets of requests, whether they are under `/v1`, and which of both options matters to them. */
 const ROWS: [target: string, isUnder: boolean, option?: keyof PathOptions][] = [
@@ -73,6 +74,12 @@ Deno.test("pathsUnder() takes requests of any framework, and URLs", () => {
     assertEquals(isOld({ url: "/", originalUrl: path }), isUnder); // as mounted in Express
   }
   assertEquals(isOld({}), false);
+  for (const odd of [undefined, null, 7, "", {}, ...Object.values(UNREADABLE)]) { // counts as absent
+    const locate = (request: unknown) => isOld(request as { url?: string });
+    assertEquals([locate(odd), locate({ url: odd })], [false, false]);
+    assertEquals(locate({ url: "/v1", originalUrl: odd }), true);
+    assertEquals(locate({ url: odd, originalUrl: "/v1" }), true);
+  }
 });
 
 Deno.test("pathsUnder() compares any path as requests spell it, and refuses what is none", () => {
