@@ -16,6 +16,7 @@ import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { runLifecycle } from "../../lib/lifecycle/checking/check.ts";
 import { definePolicy, withLifecycle } from "../../lib/lifecycle/mod.ts";
+import { CACHES, needsOf, startCache } from "../support/caches.ts";
 import { Daemon, nginx } from "../support/daemon.ts";
 import { installTarball, NPM, run } from "../support/npm.ts";
 import { Origin } from "../support/origin.ts";
@@ -260,6 +261,50 @@ test("README's content of refusals is sent by every door, and its mount by a ver
   const { text, errors } = await run(folder, node, "refusals.mts");
   assertEquals(text, "passed\n", errors);
 });
+
+for (const cache of CACHES) {
+  needing(...NPM, ...needsOf(cache))(
+    `${cache} gives neither of two clients what a framework meant for the other`,
+    async () => {
+      const { folder, node } = installed();
+      await Deno.writeTextFile(`${folder}/now`, `${Date.parse("2027-02-01")}`);
+      const port = freePort();
+      const words = [node, "--import", "./clock.mjs", "two_clients.mts"];
+      await using _server = await start(words, { port, env: { PORT: `${port}` } });
+      await using daemon = await startCache(cache, port);
+      const ask = async (path: string, method: string, version: string) => {
+        const headers = { "X-Version": version };
+        const response = await fetch(`http://127.0.0.1:${daemon.port}${path}`, { method, headers });
+        const text = await response.text();
+        return `${response.status} ${response.ok ? method === "GET" ? text : version : "refused"}`;
+      };
+      for (
+        const [phase, now, old] of [
+          ["before", "2027-02-01", "200 1"],
+          ["after", "2027-07-01", "410 refused"],
+        ] as const
+      ) {
+        await Deno.writeTextFile(`${folder}/now`, `${Date.parse(now)}`);
+        for (const framework of ["express", "fastify", "hono"]) {
+          for (const decider of ["mount", "applies"]) {
+            for (const order of ["12", "21"]) {
+              for (const methods of [["GET", "HEAD"], ["HEAD", "GET"]]) {
+                const path = `/${framework}/${decider}/${phase}${order}${methods}`;
+                for (const method of methods) {
+                  for (const version of order + order) {
+                    const expected = version === "1" ? old : "200 2";
+                    const note = `${method} ${path} by version ${version}`;
+                    assertEquals(await ask(path, method, version), expected, note);
+                  }
+                }
+              }
+            }
+          }
+        }
+      }
+    },
+  );
+}
 
 /** Each phase: an instant, the status of a refusal, Cache-Control, and the end. */
 const PHASES: [
@@ -614,7 +659,7 @@ test("what README shows is strict TypeScript, and stands in the programs", async
     ...["--skipLibCheck", "--allowImportingTsExtensions", "--types", "node"],
     ...["--target", "es2023", "--lib", "es2023,dom,dom.iterable,dom.asynciterable"],
     ...["--module", "nodenext", "main.mts", "fetch.mts", "front.ts", "server.mts"],
-    ...["on_count.ts", "fetch_handler.ts", "inspect.ts", "refusals.mts"],
+    ...["on_count.ts", "fetch_handler.ts", "inspect.ts", "refusals.mts", "two_clients.mts"],
   );
   assertEquals([code, text], [0, ""]);
   const squeezed = (text: string) => text.replaceAll(/\s+/g, "");
