@@ -16,11 +16,11 @@ export const NO_STORE: Field = ["Cache-Control", `no-store, ${NO_TRANSFORM}`];
 
 /**
  * Bytes to send: short content at once, longer content as a stream. TypeScript before 5.7 does not
- * know `Uint8Array<ArrayBuffer>` by this name.
+ * know `Uint8Array<ArrayBuffer>` by this name, and with Node's types alone, `TextEncoder` is no type.
  */
 export type Body =
-  | ReturnType<TextEncoder["encode"]>
-  | ReadableStream<ReturnType<TextEncoder["encode"]>>;
+  | ReturnType<typeof Uint8Array.of>
+  | ReadableStream<ReturnType<typeof Uint8Array.of>>;
 
 /** The result of handling a request. */
 export interface Outcome {
@@ -36,7 +36,7 @@ export interface Outcome {
 export function textOutcome(
   status: number,
   { type, text, fields }: { type: string; text: string; fields: readonly Field[] },
-): Outcome & { readonly body: ReturnType<TextEncoder["encode"]> } {
+): Outcome & { readonly body: ReturnType<typeof Uint8Array.of> } {
   const body = new TextEncoder().encode(text);
   return {
     status,

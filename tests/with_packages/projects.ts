@@ -47,12 +47,17 @@ const BANNER = /--banner:js='(.+)'/.exec(
   Deno.readTextFileSync(fromRoot("lib/usage/README.md")),
 )?.[1] ?? "";
 
-const typescript = (module: string, moduleResolution: string, type: Project["type"]): Project => ({
-  name: `TypeScript with ${module} and ${moduleResolution}`,
+const typescript = (
+  module: string,
+  moduleResolution: string,
+  type: Project["type"],
+  options: object = {},
+): Project => ({
+  name: `TypeScript with ${[module, moduleResolution, ...Object.keys(options)].join(" and ")}`,
   type,
   build: "tsc",
   programs: ["node calls.js"],
-  compilerOptions: { module, moduleResolution },
+  compilerOptions: { module, moduleResolution, ...options },
 });
 
 const esbuild = (format: string, options = "") =>
@@ -72,6 +77,7 @@ const PROJECTS: readonly Project[] = [
   typescript("node16", "node16", "commonjs"),
   typescript("nodenext", "nodenext", "module"),
   typescript("esnext", "bundler", "module"),
+  typescript("nodenext", "nodenext", "commonjs", { lib: ["es2022"] }), // without the DOM
   {
     name: "esbuild",
     type: "commonjs",
