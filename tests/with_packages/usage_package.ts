@@ -655,7 +655,7 @@ needing(...NPM)("the command says what SQLite needs, and which Node this is", as
   assertEquals(
     errors,
     "lifecycle: SQLite needs the module node:sqlite, which is missing here (Node v22.23.3): use " +
-      "Node 22.13 or later without --no-experimental-sqlite, or Deno\n",
+      "Node 22.13 or later without --no-experimental-sqlite, Bun 1.4 or later, or Deno\n",
   );
 });
 

@@ -1,5 +1,5 @@
 /**
- * SQLite on Node. Its modules are not imported, because bundlers rename `node:sqlite`,
+ * SQLite on Node and Bun. Its modules are not imported, because bundlers rename `node:sqlite`,
  * and give an ES module no `require`.
  */
 
@@ -9,15 +9,17 @@ import { isMissing, type SqliteRuntime } from "./runtime.ts";
 
 /** @throws {RefusedError} If this runtime has no SQLite. */
 export function nodeRuntime(): SqliteRuntime {
-  const { getBuiltinModule, version } = globalThis.process;
+  const { getBuiltinModule, version, versions: { bun } } = globalThis.process;
   const sqlite = getBuiltinModule?.("node:sqlite");
   if (sqlite === undefined) {
+    const runtime = bun === undefined ? `Node ${version}` : `Bun ${bun}`;
     throw new RefusedError(
-      `SQLite needs the module node:sqlite, which is missing here (Node ${version}): ` +
-        "use Node 22.13 or later without --no-experimental-sqlite, or Deno",
+      `SQLite needs the module node:sqlite, which is missing here (${runtime}): use Node 22.13 or ` +
+        "later without --no-experimental-sqlite, Bun 1.4 or later, or Deno",
     );
   }
-  const { open, stat } = getBuiltinModule("node:fs/promises");
+  const { fdatasync, promises: { open, stat } } = getBuiltinModule("node:fs");
+  const { promisify } = getBuiltinModule("node:util");
   const { dirname } = getBuiltinModule("node:path");
   return {
     DatabaseSync: sqlite.DatabaseSync,
@@ -34,7 +36,7 @@ export function nodeRuntime(): SqliteRuntime {
     async sync(path) {
       const file = await open(path, "r+");
       try {
-        await file.datasync();
+        await promisify(fdatasync)(file.fd); // Yarn Plug'n'Play has no `file.datasync()`
       } finally {
         await file.close();
       }
