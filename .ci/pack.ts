@@ -4,7 +4,7 @@
  * `usage`. Its modules are CommonJS, each there once; an ES module beside each entry wraps it.
  */
 
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, join, posix, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import project from "../deno.json" with { type: "json" };
 import * as library from "../lib/lifecycle/mod.ts";
@@ -18,11 +18,15 @@ const [COMMANDER, PG] = ["^14.0.3", "^8.16.0"];
 
 const KEYWORDS = [
   ...["deprecation", "sunset", "brownout", "rfc9745", "rfc8594", "link", "http", "middleware"],
-  ...["express", "koa", "fastify", "nestjs", "hono", "deno", "cloudflare-workers"],
+  ...["express", "koa", "fastify", "nestjs", "hono", "bun", "deno", "cloudflare-workers"],
 ];
 
 /** The modules that users load, and what each exports to a program. */
 const ENTRIES = { lifecycle: Object.keys(library), usage: Object.keys(usage) };
+
+/** The pages for JSR and for npm: where each is in the repository, and in what is packed. */
+const JSR_PAGES = { "lib/lifecycle/README.md": "README.md" };
+const NPM_PAGES = { ...JSR_PAGES, "lib/usage/README.md": "usage/README.md" };
 
 /** The program `lifecycle`. */
 const PROGRAM = "usage/lifecycle_program";
@@ -31,7 +35,8 @@ const root = join(import.meta.dirname ?? "", "..");
 const folder = resolve(root, Deno.args[0] ?? "dist");
 const stage = await Deno.makeTempDir();
 try {
-  const { version, license } = project;
+  const declared: { version: string; license: string; homepage?: string } = project;
+  const { version, license } = declared;
   const name = "@media-head/lifecycle";
   const jsr = join(folder, "jsr");
   await Deno.mkdir(jsr, { recursive: true });
@@ -39,7 +44,7 @@ try {
   await copyModules(jsr, "lifecycle/mod.ts");
   const config = { name, version, license, exports: "./lifecycle/mod.ts" };
   await Deno.writeTextFile(join(jsr, "deno.json"), JSON.stringify(config));
-  await copyDocuments(jsr);
+  await copyDocuments(jsr, JSR_PAGES);
 
   const [sources, target] = [join(stage, "sources"), join(stage, "npm/package")];
   const mains = [...Object.keys(ENTRIES).map((entry) => `${entry}/mod.ts`), `${PROGRAM}.ts`];
@@ -58,7 +63,7 @@ export const { ${names.join(", ")} } = entry;`;
   }
   const format = ["fmt", "--quiet", "--no-config", "--use-tabs", "--line-width=100", "."];
   await run(target, Deno.execPath(), ...format);
-  await copyDocuments(target);
+  await copyDocuments(target, NPM_PAGES);
   const words = ["config", "--get", "remote.origin.url"];
   const remote = await new Deno.Command("git", { args: words, cwd: root }).output();
   // Without the password that a remote may have.
@@ -66,12 +71,15 @@ export const { ${names.join(", ")} } = entry;`;
     /^https:\/\/[^/]*@/,
     "https://",
   );
+  const page = url.replace(/^git@(.+?):/, "https://$1/").replace(/\.git$/, "");
+  const { homepage = page } = declared;
   const manifest = {
     name,
     version,
     description: "Retires HTTP endpoints by the RFCs, and records who still calls them",
     keywords: KEYWORDS,
     license,
+    ...homepage.startsWith("https:") ? { homepage } : {},
     ...remote.success && /^https:|^git@/.test(url) ? { repository: { type: "git", url } } : {},
     type: "commonjs",
     engines: { node: ">=20" },
@@ -142,9 +150,21 @@ function copyOf(name: string): string {
   return `${name.replace("@", "")}.js`;
 }
 
-async function copyDocuments(target: string): Promise<void> {
-  await Deno.copyFile(join(root, "lib/lifecycle/README.md"), join(target, "README.md"));
+/** Copies the licence and pages. A link to what is not copied becomes its text. */
+async function copyDocuments(target: string, pages: Readonly<Record<string, string>>) {
   await Deno.copyFile(join(root, "LICENSE"), join(target, "LICENSE"));
+  for (const [path, copy] of Object.entries(pages)) {
+    const page = await Deno.readTextFile(join(root, path));
+    const packed = page.replaceAll(
+      /\[([^\]]+)\]\(([^)#:]+)(#[^)]+)?\)/g,
+      (_, text, target, fragment = "") => {
+        const to = pages[posix.join(posix.dirname(path), target)];
+        if (to === undefined) return text;
+        return `[${text}](${posix.relative(posix.dirname(copy), to)}${fragment})`;
+      },
+    );
+    await Deno.writeTextFile(join(target, copy), packed);
+  }
 }
 
 /** Compiles modules, and all that they import, to CommonJS. */

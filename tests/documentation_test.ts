@@ -3,6 +3,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import project from "../deno.json" with { type: "json" };
 import { dirname, join } from "node:path";
+import { fragmentsIn } from "./support/markdown.ts";
 import { fromRoot } from "./support/paths.ts";
 import { needing } from "./support/permissions.ts";
 
@@ -14,14 +15,6 @@ function pages(): Map<string, string> {
   const community = [".github/CONTRIBUTING.md", ".github/SECURITY.md"];
   const paths = ["README.md", ...community, ...rooms.map((room) => `lib/${room}README.md`)];
   return new Map(paths.map((path) => [path, Deno.readTextFileSync(fromRoot(path))]));
-}
-
-/** The fragments that lead to the headings of a page. */
-function fragmentsIn(page: string): string[] {
-  const headings = page.replaceAll(/^```.*?^```/gms, "").matchAll(/^#+ (.+)$/gm);
-  return [...headings].map(([, heading = ""]) =>
-    heading.toLowerCase().replaceAll(/[^\w\s-]/g, "").replaceAll(" ", "-")
-  );
 }
 
 test("every link between pages leads to a file, and to a heading in it", () => {

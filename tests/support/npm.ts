@@ -29,7 +29,11 @@ export async function run(cwd: string, program: string, ...args: string[]) {
 export async function installTarball(packages: readonly string[], type = "module") {
   const folder = await Deno.makeTempDir({ prefix: "it's $1 " });
   // As in a checkout of a remote, with a password.
-  const settings = { COUNT: 1, KEY_0: "remote.origin.url", VALUE_0: "https://a:b@example.com/c" };
+  const settings = {
+    COUNT: 1,
+    KEY_0: "remote.origin.url",
+    VALUE_0: "https://a:b@example.com/c.git",
+  };
   const env = Object.entries(settings).map(([name, value]) => `GIT_CONFIG_${name}=${value}`);
   const words = [Deno.execPath(), "task", "--quiet", "pack", folder];
   const packed = await run(fromRoot("."), "env", ...env, ...words);
