@@ -32,14 +32,14 @@ import {
 
 const KEY_COLUMNS = USAGE_KEY.join(", ");
 const SESSION_COLUMNS =
-  "id, policies, unmounted, may_serve_unrecorded, public_url, contact, retain_days, machine, pid, " +
-  "process_started, began, reported, timeline, sequence, ended";
+  "id, policies, unmounted, extensions, may_serve_unrecorded, public_url, contact, retain_days, " +
+  "machine, pid, process_started, began, reported, timeline, sequence, ended";
 
 /** The facts with which a session begins. */
 export type NewSession = Omit<Session, "began" | "reported" | "timeline" | "ended">;
 
-/** The routes of a process, by whether they are mounted. */
-export type Mounts = Pick<Session, "policies" | "unmounted">;
+/** The routes of a process, by whether they are mounted, and the extensions of clients. */
+export type Mounts = Pick<Session, "policies" | "unmounted" | "extensions">;
 
 /** The effects of a new session on the process's previous one, and on the record. */
 export interface BeginOptions {
@@ -112,7 +112,7 @@ export class Ledger {
     { lapsed, lost }: BeginOptions = {},
   ): Promise<BegunSession | undefined> {
     const { id, policies, process, sequence } = session;
-    const { mayServeUnrecorded = false, publicUrl, contact, unmounted, retainDays } = session;
+    const { mayServeUnrecorded = false, publicUrl, contact, retainDays } = session;
     const lapse = "UPDATE media_head_session SET ended = 'lapsed' WHERE id = $1 AND ended IS NULL";
     const ending: Statement[] = [];
     if (lapsed !== undefined) {
@@ -133,14 +133,15 @@ export class Ledger {
     const beginning: Statement = {
       text: `INSERT INTO media_head_session
                (id, policies, machine, pid, process_started, began, reported, timeline, sequence,
-               may_serve_unrecorded, public_url, contact, unmounted, retain_days)
+               may_serve_unrecorded, public_url, contact, retain_days, unmounted, extensions)
              SELECT $1, $2, $3, CAST($4 AS bigint), CAST($5 AS bigint), now, now,
-               ${this.#database.timeline}, $6, CAST($7 AS bigint), $8, $9, $10,
-               CAST($11 AS bigint)
+               ${this.#database.timeline}, $6, CAST($7 AS bigint), $8, $9, CAST($10 AS bigint),
+               $11, $12
              FROM (SELECT ${this.#now} AS now) AS time WHERE true
              ON CONFLICT (id) DO UPDATE SET began = excluded.began, reported = excluded.reported,
              timeline = excluded.timeline, policies = excluded.policies,
-             unmounted = excluded.unmounted RETURNING began, timeline`,
+             unmounted = excluded.unmounted, extensions = excluded.extensions
+             RETURNING began, timeline`,
       values: [
         id,
         JSON.stringify(policies),
@@ -151,8 +152,9 @@ export class Ledger {
         Number(mayServeUnrecorded),
         publicUrl ?? null,
         contact ?? null,
-        unmounted === undefined ? null : JSON.stringify(unmounted),
         retainDays,
+        jsonOf(session.unmounted),
+        jsonOf(session.extensions),
       ],
     };
     const taking: Statement = {
@@ -176,19 +178,16 @@ export class Ledger {
   }
 
   /**
-   * Records which routes a session has mounted, from its beginning on.
+   * Records which routes a session has mounted, and with which extensions, from its beginning on.
    *
    * @returns Whether the session was there, and had not ended.
    */
-  async mount({ id }: Pick<Session, "id">, { policies, unmounted }: Mounts): Promise<boolean> {
+  async mount({ id }: Pick<Session, "id">, mounts: Mounts): Promise<boolean> {
+    const { policies, unmounted, extensions } = mounts;
     const update: Statement = {
-      text: `UPDATE media_head_session SET policies = $2, unmounted = $3
+      text: `UPDATE media_head_session SET policies = $2, unmounted = $3, extensions = $4
              WHERE id = $1 AND ended IS NULL RETURNING id`,
-      values: [
-        id,
-        JSON.stringify(policies),
-        unmounted === undefined ? null : JSON.stringify(unmounted),
-      ],
+      values: [id, JSON.stringify(policies), jsonOf(unmounted), jsonOf(extensions)],
     };
     const [updated] = await this.#database.transact([update], { isSynced: true });
     return updated?.length === 1;
@@ -544,11 +543,17 @@ function callsByClient(counts: readonly UsageCount[]): ClientCalls[] {
   return [...sums.values()];
 }
 
+/** Returns what a column holds of a value that a session may lack. */
+function jsonOf(value: object | undefined): string | null {
+  return value === undefined ? null : JSON.stringify(value);
+}
+
 function sessionOf(row: Row): Session {
   return {
     id: row["id"] as string,
     policies: JSON.parse(row["policies"] as string),
     unmounted: row["unmounted"] === null ? undefined : JSON.parse(row["unmounted"] as string),
+    extensions: row["extensions"] === null ? undefined : JSON.parse(row["extensions"] as string),
     mayServeUnrecorded: row["may_serve_unrecorded"] === 1,
     publicUrl: row["public_url"] as string | null ?? undefined,
     contact: row["contact"] as string | null ?? undefined,

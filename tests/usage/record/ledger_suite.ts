@@ -460,24 +460,40 @@ export function testLedger(
   test("mount() records the routes of a session that has not ended, on disk", async ({ ledger, run }) => {
     const { policies } = await begin(ledger, "a");
     const policy = definePolicy({ deprecatedAt: "2027-01-01" });
-    const mounts = { policies: { "/v1": policy }, unmounted: { "/v2": policy } };
-    const read = async (id: string) => {
-      const { policies, unmounted } = await ledger.session(id) ?? {};
-      return { policies, unmounted };
+    const mounts = {
+      policies: { "/v1": policy },
+      unmounted: { "/v2": policy },
+      extensions: { "/v1": { acme: NOON, 'Team "7"': NOON + 1, ["__proto__"]: 8.64e15 } },
     };
-    assertEquals(await read("a"), { policies, unmounted: undefined });
+    const read = async (id: string) => {
+      const { policies, unmounted, extensions } = await ledger.session(id) ?? {};
+      return { policies, unmounted, extensions };
+    };
+    assertEquals(await read("a"), { policies, unmounted: undefined, extensions: undefined });
     run.length = 0;
     assertEquals(await ledger.mount({ id: "a" }, mounts), true);
     assertEquals(run, ["BEGIN, synced", "UPDATE media_head_session"]);
     assertEquals(await read("a"), JSON.parse(JSON.stringify(mounts)));
     const all = { policies: { ...mounts.policies, ...mounts.unmounted } };
     assertEquals(await ledger.mount({ id: "a" }, all), true);
-    assertEquals((await read("a")).unmounted, undefined);
+    assertEquals(await read("a"), {
+      ...JSON.parse(JSON.stringify(all)),
+      ...{ unmounted: undefined, extensions: undefined },
+    });
     assertEquals(await ledger.mount({ id: "missing" }, all), false);
     await ledger.begin({ ...await begin(ledger, "b"), id: "c" }, {
       lost: await ledger.session("a"),
     });
     assertEquals(await ledger.mount({ id: "a" }, mounts), false, "ended");
+  });
+
+  test("begin() records what a session has mounted, also if it is sent again", async ({ ledger }) => {
+    const session = await begin(ledger, "a");
+    for (const end of [NOON, undefined]) {
+      const extensions = end === undefined ? undefined : { "/v1": { acme: end } };
+      await ledger.begin({ ...session, extensions });
+      assertEquals((await ledger.session("a"))?.extensions, extensions);
+    }
   });
 
   test("intend() writes an intent of a session that is as the process knows it", async ({ ledger, clock, run }) => {

@@ -10,7 +10,7 @@ import {
   MAX_PART_ROWS,
   type Session,
 } from "../../../lib/usage/record/records.ts";
-import { COUNT, DAY, NOON, PROCESS } from "../../support/counted_call.ts";
+import { ANSWER, COUNT, DAY, NOON, PROCESS } from "../../support/counted_call.ts";
 import { fakeTimers } from "../../support/fake_timers.ts";
 import { addRows, begin, FOREVER } from "../../support/ledger_rows.ts";
 import { down, openScene, ROUTE, type Times } from "../../support/recorder_scene.ts";
@@ -173,6 +173,47 @@ Deno.test("Recorder begins another session for a route that is mounted later, an
   assert(intents.isHeld(ONE));
   assertEquals(events.map(({ event }) => event), ["warning", "session"], "each once");
   await recorder.stop();
+});
+
+Deno.test("Recorder records the extensions of a mount before the first answer, and later ones likewise", async () => {
+  await using scene = await openScene();
+  const { recorder, intents, events } = await scene.start(LATER);
+  const recorded = async () =>
+    (await scene.ledger.sessions()).map(({ extensions, ended }) => [extensions, ended]);
+  recorder.mount(ONE, { acme: NOON });
+  recorder.mount(OTHER);
+  assert(await intents.hold(ONE));
+  assertEquals(await recorded(), [[{ [ONE]: { acme: NOON } }, undefined]]);
+  recorder.mount(ONE);
+  recorder.mount(ONE, { acme: NOON - 1, beta: NOON });
+  assert(await intents.hold(OTHER));
+  const both = { [ONE]: { acme: NOON, beta: NOON } };
+  assertEquals(await recorded(), [[both, undefined]], "the later one of two");
+  scene.pass(60_000);
+  await recorder.flush();
+  const { session } = recorder;
+  recorder.mount(ONE, { acme: NOON });
+  await recorder.flush();
+  assertEquals(recorder.session, session, "nothing has changed");
+  recorder.mount(OTHER, { acme: NOON + 1 });
+  await recorder.flush();
+  const all = { ...both, [OTHER]: { acme: NOON + 1 } };
+  assertEquals(await recorded(), [[both, "lapsed"], [all, undefined]]);
+  assertEquals(events.map(({ event }) => event), ["session"]);
+  await recorder.stop();
+});
+
+Deno.test("Recorder keeps the calls of a client that has an extension apart, whatever others send", async () => {
+  await using scene = await openScene();
+  const { recorder } = await scene.start(LATER);
+  recorder.mount(ONE, { acme: NOON });
+  for (let name = 0; name < MAX_NEW_NAMES_A_DAY; name++) {
+    recorder.meter.counterFor(ANSWER).count(new Headers(), `${name}`);
+  }
+  for (const id of ["acme", "other"]) recorder.meter.counterFor(ANSWER).count(new Headers(), id);
+  await recorder.stop();
+  const clients = (await Array.fromAsync(scene.ledger.usage(""))).map(({ client }) => client);
+  assertEquals(clients.filter((client) => !/\d/.test(client)).sort(), ["(other)", "id acme"]);
 });
 
 Deno.test("Recorder has no fault where no route is mounted", async () => {
