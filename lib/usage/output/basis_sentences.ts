@@ -4,6 +4,7 @@ import type { PolicyDates } from "../verdict/announcements.ts";
 import type { IgnoredClient } from "../verdict/named_clients.ts";
 import type { TrustableDoubt } from "../verdict/doubts.ts";
 import type { UsageReport } from "../verdict/report.ts";
+import { extensionLines } from "./extension_sentences.ts";
 import { omissionLines } from "./omission_sentences.ts";
 import { instant, joined, path, type Phrase, phrase } from "./phrase.ts";
 import {
@@ -24,6 +25,7 @@ export function basisLines(report: UsageReport): Phrase[] {
   const { ignored } = report;
   return [
     ...trustLines(report),
+    ...extensionLines(report),
     ...omissionLines(report),
     ...ignored.map((each) => [`Ignored: ${each.client} (${ignoredText(each)})`]),
     ...probeLines(report),
@@ -159,11 +161,12 @@ export function otherDatesLines({ otherDates }: Pick<UsageReport, "otherDates">)
   });
 }
 
-function datesText({ deprecatedAt, sunsetAt, brownouts }: PolicyDates): Phrase {
+function datesText({ deprecatedAt, sunsetAt, brownouts, extensions }: PolicyDates): Phrase {
   const dates = [
     phrase("deprecation ", instant(deprecatedAt)),
     sunsetAt === undefined ? ["no sunset"] : phrase("sunset ", instant(sunsetAt)),
     ...brownouts.map(({ start, end }) => phrase("brownout ", instant(start), "/", instant(end))),
+    ...extensions.map(({ client, until }) => phrase("sunset ", instant(until), ` for ${client}`)),
   ];
   return joined(dates, ", ");
 }

@@ -4,6 +4,7 @@ import { dayOf } from "../record/day.ts";
 import type { ClientHistory } from "../record/records.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import { longestShown, type SilentClient } from "../verdict/rhythms.ts";
+import type { RouteVerdict } from "../verdict/route_verdicts.ts";
 import { date, instant, path, type Phrase, phrase } from "./phrase.ts";
 import { count, MAX_IN_DETAIL, namesText, plural, routesText } from "./wording.ts";
 
@@ -18,12 +19,16 @@ export function omissionLines(report: UsageReport): Phrase[] {
 }
 
 /** Says which clear routes are announced until a sunset that has not passed. */
-function announcedLines({ verdicts }: UsageReport): Phrase[] {
-  const clear = verdicts.filter(({ state }) => state === "clear");
+function announcedLines({ verdicts, policies, extensions, now }: UsageReport): Phrase[] {
+  const sunsetOf = ({ route }: { readonly route: string }) => policies[route]?.sunsetAt;
+  // The report on a client that has an extension says so in a line of its own.
+  const isExtended = (verdict: RouteVerdict) =>
+    extensions.some(({ route, until }) => route === verdict.route && until === sunsetOf(verdict));
+  const clear = verdicts.filter((each) => each.state === "clear" && !isExtended(each));
   // Reports run on Node 20, which has no Map.groupBy().
-  const sunsets = new Set(clear.flatMap(({ announcedUntil = [] }) => announcedUntil));
-  return [...sunsets].map((until) => {
-    const announced = clear.filter(({ announcedUntil }) => announcedUntil === until);
+  const sunsets = new Set(clear.map(sunsetOf).filter((sunset = 0) => sunset > now));
+  return [...sunsets].map((until = 0) => {
+    const announced = clear.filter((each) => sunsetOf(each) === until);
     const names = routesText(announced.map(({ route }) => route));
     return phrase(
       "Announced until ",

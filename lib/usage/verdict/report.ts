@@ -12,6 +12,7 @@ import type { Ledger } from "../record/ledger.ts";
 import type { ClientHistory, Intent, Session } from "../record/records.ts";
 import { announcedPolicies, judgedRoutes, type OtherDates, otherDates } from "./announcements.ts";
 import { completeSince, type Evidence } from "./doubts.ts";
+import { announcedExtensions, type ExtensionUsage, policiesFor } from "./extensions.ts";
 import { type IgnoredClient, ignoredClients, requireOnRecord } from "./named_clients.ts";
 import type { ProbeResult } from "./probe.ts";
 import type { PeriodLengths } from "./recovery.ts";
@@ -94,8 +95,13 @@ export interface UsageReport extends
   Verdicts {
   /** Whether each client is asked for its longest pause, if that is longer than the period. */
   readonly isByRhythm: boolean;
-  /** The policy of each route, from the last session that announced one. */
+  /**
+   * The policy of each route, from the last session that announced one; of a report on one client,
+   * as it applies to that client.
+   */
   readonly policies: RoutePolicies;
+  /** The extensions of clients of the routes. */
+  readonly extensions: readonly ExtensionUsage[];
   /** The dates that running servers announce, other than those of the policies. */
   readonly otherDates: readonly OtherDates[];
   readonly from: string;
@@ -117,7 +123,10 @@ export interface UsageReport extends
   readonly completeSince: number | undefined;
   /** How far back calls are on record, in milliseconds since the epoch, if there are any sessions. */
   readonly onRecordSince: number | undefined;
-  /** The latest sunset that is announced for a route to judge, if it has not passed. */
+  /**
+   * The latest sunset that is announced for a route to judge, to everybody or to one client, if it has
+   * not passed.
+   */
   readonly announcedUntil: number | undefined;
   /** The requests to the routes to judge, except calls, that were answered 4xx; most first. */
   readonly clientErrors: readonly ClientErrors[];
@@ -144,7 +153,9 @@ export async function reportUsage(
   const period = Array.from({ length: days + 1 }, (_, ago) => dayOf(now - (days - ago) * DAY_MS));
   const from = period[0] as string;
   const start = Date.parse(from);
-  const policies = announcedPolicies(sessions);
+  const common = announcedPolicies(sessions);
+  const announced = announcedExtensions(sessions);
+  const policies = client === undefined ? common : policiesFor(client, common, announced);
   const judged = [...new Set(options.routes ?? judgedRoutes(sessions))];
   requireCounted(judged, policies);
   // Once no route is deprecated, the report still says who called.
@@ -166,9 +177,18 @@ export async function reportUsage(
     );
     return silentClients(others, { now, days, isByRhythm, retained: usageDays });
   };
+  const extensions = announced
+    .filter((each) => listed.includes(each.route) && (client ?? each.client) === each.client)
+    .map((each): ExtensionUsage => ({
+      ...each,
+      isExpired: each.until <= now,
+      isOnRecord: [...histories, ...sums.routes.flatMap(clientsOfRoute)]
+        .some(({ route, client }) => route === each.route && client === each.client),
+    }));
   const announcedUntil = (route: string) => {
-    const sunset = policies[route]?.sunsetAt;
-    return sunset !== undefined && sunset > now ? sunset : undefined;
+    const own = extensions.filter((each) => each.route === route).map(({ until }) => until);
+    const latest = Math.max(policies[route]?.sunsetAt ?? 0, ...own);
+    return latest > now ? latest : undefined;
   };
   const routes = sums.routes.map(({ route, days, otherRequests, clients }): RouteUsage => {
     const since = completeSince(evidence, [route], trustStops) ?? Infinity;
@@ -198,6 +218,7 @@ export async function reportUsage(
     today: dayOf(now),
     now,
     policies,
+    extensions,
     usageDays,
     program,
     isByRhythm,
@@ -226,9 +247,14 @@ export async function reportUsage(
         (reported >= start || ended !== "stopped")
       )
     ),
-    otherDates: otherDates(sessions),
+    otherDates: otherDates(sessions, client),
     recovery,
   };
+}
+
+/** Names the clients that have called a route, each with the route. */
+function clientsOfRoute({ route, clients }: Pick<RouteUsage, "route" | "clients">) {
+  return clients.map(({ client }) => ({ route, client }));
 }
 
 /** Reads what a report needs besides sessions and intents. */

@@ -20,3 +20,10 @@ export function hasMounted({ policies }: Pick<Session, "policies">): boolean {
 export function isRunning(session: Pick<Session, "ended" | "reported">, instant: number): boolean {
   return isOpen(session) && instant - session.reported < MINUTE_MS;
 }
+
+/** Lists the sessions of running servers after all others. */
+export function runningLast(sessions: readonly Session[]): Session[] {
+  const latest = Math.max(...sessions.map(({ reported }) => reported));
+  const others = sessions.filter((session) => !isRunning(session, latest));
+  return [...others, ...sessions.filter((session) => isRunning(session, latest))];
+}
