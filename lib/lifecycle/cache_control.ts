@@ -93,6 +93,16 @@ export function shortestAge(value: string): number {
   return Math.min(...ages);
 }
 
+/** Removes the directives that let shared caches store or reuse a response: `public` and `s-maxage`. */
+export function withoutSharing(value: string): string {
+  const members = [...value.matchAll(MEMBER)].map(([member]) => member.trim());
+  // A member that is malformed for some cache stays so: it may forbid something in another.
+  const isShared = (member: string) =>
+    /^(?:public|s-maxage)$/i.test(DIRECTIVE.exec(member)?.[1] ?? "");
+  if (!members.some(isShared)) return value;
+  return members.filter((member) => member !== "" && !isShared(member)).join(", ");
+}
+
 /** Returns the longest times, in seconds, for which a value lets caches reuse a response. */
 export function longestAges(value: string): { fresh: number; stale: number } {
   const longest = { fresh: 0, stale: 0 };

@@ -19,7 +19,17 @@ import {
 
 /** The members that every report has, in order. */
 const ALWAYS_THERE = [
-  ...["days", "from", "today", "now", "policies", "extensions", "usageDays", "isByRhythm", "judged"],
+  ...[
+    "days",
+    "from",
+    "today",
+    "now",
+    "policies",
+    "extensions",
+    "usageDays",
+    "isByRhythm",
+    "judged",
+  ],
   ...["clients", "ignored", "atMost", "probes", "verdict", "verdicts", "due", "earlier"],
   ...["announcedUntil", "clientErrors", "onRecordSince", "routes", "completeSince"],
   ...["servedUnrecorded", "otherDates"],

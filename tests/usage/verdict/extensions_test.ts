@@ -43,9 +43,9 @@ const neverCalled = (clients: string, routes = AUDIO) =>
 const ended = (until: string, clients: string, routes = AUDIO) =>
   `No longer announced for ${clients}: the extension of ${routes} ended at ${until}.`;
 
-const [LATE_JUNE, LATE_SEPTEMBER, LATE_DECEMBER] = [JUNE, SEPTEMBER, DECEMBER].map((instant) =>
+const [LATE_SEPTEMBER, LATE_DECEMBER] = [SEPTEMBER, DECEMBER].map((instant) =>
   new Date(instant).toISOString().replace(".000", "")
-) as [string, string, string];
+) as [string, string];
 
 /** Extensions by route, who has called, and what is said. */
 const SAID: [
