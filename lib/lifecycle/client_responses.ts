@@ -1,8 +1,9 @@
 /** The caching of responses that are meant for one client. */
 
 import type { Field } from "../http/outcome.ts";
-import { Directives, isCacheControl, withoutSharing } from "./cache_control.ts";
+import { Directives, withoutSharing } from "./cache_control.ts";
 import { HEURISTICALLY_CACHEABLE } from "./freshness.ts";
+import { isForCaches } from "./restrictions.ts";
 
 /**
  * Keeps a response that is meant for one client from every shared cache. What such a cache might store
@@ -29,7 +30,7 @@ export function forOneClient(
 
 /** Returns whether only shared caches read a field, named in lower case. They prefer it to Cache-Control. */
 function isForSharedCaches(name: string): boolean {
-  return name !== "cache-control" && isCacheControl(name) || name === "x-accel-expires";
+  return isForCaches(name) && name !== "cache-control" && name !== "expires";
 }
 
 function privateValue(

@@ -137,10 +137,11 @@ export function definePolicy(settings: PolicySettings): Policy {
 
 type Dates = Record<"deprecatedAt" | "sunsetAt", number | undefined>;
 
-/** Adds an issue. */
+/** Adds an issue, or throws. */
 type Refuse = (setting: string, value: unknown, expected: string) => undefined;
 
-function instantIn(setting: string, value: unknown, refuse: Refuse): number | undefined {
+/** Returns the instant of a setting in milliseconds since the epoch; if it is invalid, refuses it. */
+export function instantIn(setting: string, value: unknown, refuse: Refuse): number | undefined {
   const expected = typeof value === "string"
     ? INSTANT
     : `a Date, a Temporal.Instant, or ${INSTANT}`;

@@ -10,7 +10,9 @@ import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
 import { StorageError } from "../errors/storage_error.ts";
 import { CONTACT } from "../input/contact.ts";
 import { messageOf, withoutPassword } from "../input/printable.ts";
+import { formatInstant } from "../http/timestamp.ts";
 import { FAILED } from "../lifecycle/breaking.ts";
+import { extendedPolicy, type Extensions } from "../lifecycle/extension.ts";
 import { mismatch, requireNames } from "../lifecycle/mismatch.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import {
@@ -30,7 +32,8 @@ import { type ApplyRetirement, retirementOf } from "../lifecycle/serving/retirem
 import { handlerOf } from "../lifecycle/serving/with_lifecycle.ts";
 import { FaultLog, lineLog, type Log, type LogEvent } from "../log/log.ts";
 import { PhaseLog } from "../log/phases.ts";
-import { isProbe } from "./record/client_names.ts";
+import { type ExtensionSettings, readExtensions } from "./extension_options.ts";
+import { clientName, isProbe } from "./record/client_names.ts";
 import { thisProcess } from "./record/node_process.ts";
 import { type OpenLedger, openLedger } from "./record/open_ledger.ts";
 import { Recorder } from "./record/recorder.ts";
@@ -85,11 +88,20 @@ export interface RouteOptions<Handled extends readonly unknown[]> {
   /**
    * Returns the id of the client that called, as the application knows it after its own
    * authentication, e.g. `request.user?.id`. Called with what the handler got, when the response's
-   * head is sent. An id is 1 to 64 printable ASCII characters, without a space at either end; anything
+   * head is sent; where there are `extensions`, with what the handler will get, before it is called.
+   * An id is 1 to 64 printable ASCII characters, without a space at either end; anything
    * else counts as "(other)". Without an id, the client is known by `Origin`, `Referer` or
    * `User-Agent`. Ids are recorded as they are: return no secret and no mail address.
    */
   readonly client?: ((...handled: Handled) => string | number | null | undefined) | undefined;
+  /**
+   * The clients that have more time: for each id that `client` returns, the date until which that
+   * client is served, without brownouts, e.g. `{ acme: "2027-12-31" }`. The client reads this date in
+   * `Sunset`, and is refused afterwards, like any other. Every response of the route then depends on
+   * the client, so that no shared cache may keep it. The policy needs a sunset. A date that is not
+   * after it has no effect, which the log says. Default: none.
+   */
+  readonly extensions?: ExtensionSettings | undefined;
   /**
    * The statuses that clients of the route read as an answer, e.g. `[404]` where they ask whether
    * something exists. They count as calls, for `breaks`, too. Of 400, 401, 403, 404, 405, 407 and
@@ -223,9 +235,10 @@ export async function openUsage(database: string, options: UsageOptions): Promis
   function recorded<Incoming extends RequestHead, Rest extends readonly unknown[]>(
     route: string,
     given: LifecycleOptions<Incoming, Rest>,
-    { identify, answers }: {
+    { identify, answers, extensions: own = {} }: {
       readonly identify: ((request: Incoming, ...rest: Rest) => unknown) | undefined;
       readonly answers: readonly number[] | undefined;
+      readonly extensions: ExtensionSettings | undefined;
     },
   ): ApplyRetirement<Incoming, Rest> {
     const policy = Object.hasOwn(policies, route) ? policies[route] : undefined;
@@ -235,14 +248,21 @@ export async function openUsage(database: string, options: UsageOptions): Promis
         `route: expected ${known || "none, as `routes` has none"}, got "${route}"`,
       );
     }
+    const { extensions, ineffective } = readExtensions(own, { policy, client: identify });
+    const ends = new Map(Object.entries(extensions));
+    const clientOf = (request: Incoming, rest: Rest) => idOf(() => identify?.(request, ...rest));
     const apply = retirementOf(policy, given, {
       answers: new Set(answers),
+      recognize: ends.size === 0 ? undefined : (request, rest) => {
+        const client = clientOf(request, rest);
+        return { client, policy: extendedPolicy(policy, ends.get(client.id ?? NO_ID)) };
+      },
       arrive(fields) {
         if (isProbe(fields)) return undefined;
         intents.arrive(route);
         return intents.isHeld(route) || mayAnswer(route);
       },
-      count({ phase, until, status, breaks }, { method, headers }, request, rest) {
+      count({ phase, until, status, breaks }, { method, headers }, request, rest, client) {
         if (closing !== undefined) {
           wasLate = true;
           faults.report(LATE, { route });
@@ -250,21 +270,24 @@ export async function openUsage(database: string, options: UsageOptions): Promis
         }
         const moment = { phase, until };
         const counter = meter.counterFor({ route, method, moment, status, breaks });
-        const { id, report } = idOf(() => identify?.(request, ...rest));
+        const { id, report } = client ?? clientOf(request, rest);
         counter.count(headers, id);
         report?.(route); // after the count, which no failure may prevent
       },
       leave: () => intents.leave(route),
     });
-    recorder.mount(route); // once nothing can be wrong with the options
+    recorder.mount(route, extensions); // once nothing can be wrong with the options
+    for (const [id, end] of Object.entries(ineffective)) {
+      const message =
+        `the extension of ${clientName("id", id)} until ${formatInstant(end)} has no ` +
+        `effect: it does not end after the sunset at ${formatInstant(policy.sunsetAt as number)}`;
+      log({ event: "warning", route, message });
+    }
     return apply;
   }
 
   /** Returns the id of a client. If that fails, also returns what reports the failure. */
-  function idOf(identify: () => unknown): {
-    readonly id: string | undefined;
-    readonly report?: (route: string) => void;
-  } {
+  function idOf(identify: () => unknown): ClientId {
     try {
       return { id: idFrom(identify()) };
     } catch (error) {
@@ -284,14 +307,14 @@ export async function openUsage(database: string, options: UsageOptions): Promis
 
   return {
     retire(route, options = {}) {
-      const { client, answers, ...given } = requireRouteOptions(options);
+      const { client, answers, extensions, ...given } = requireRouteOptions(options);
       const identify = client &&
         ((_: RequestHead, ...handled: Parameters<typeof client>) => client(...handled));
-      return middlewareOf(recorded(route, given, { identify, answers }));
+      return middlewareOf(recorded(route, given, { identify, answers, extensions }));
     },
     withLifecycle(handler, route, options = {}) {
-      const { client: identify, answers, ...given } = requireRouteOptions(options);
-      return handlerOf(handler, recorded(route, given, { identify, answers }));
+      const { client: identify, answers, extensions, ...given } = requireRouteOptions(options);
+      return handlerOf(handler, recorded(route, given, { identify, answers, extensions }));
     },
     get session() {
       return recorder.session;
@@ -303,6 +326,13 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     },
     close: () => closing ??= end(),
   };
+}
+
+/** The id of a client, if it has one. */
+interface ClientId {
+  readonly id: string | undefined;
+  /** Reports that it could not be learned, if so. */
+  readonly report?: (route: string) => void;
 }
 
 /** An id that counts as "(other)". */

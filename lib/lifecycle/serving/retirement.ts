@@ -7,10 +7,12 @@ import { problemDetails } from "../../http/problem.ts";
 import { productOf } from "../../http/user_agent.ts";
 import { announcementFields } from "../announcement.ts";
 import { CHECK_CLIENT, isBreaking } from "../breaking.ts";
+import { forOneClient } from "../client_responses.ts";
 import { limitFreshness } from "../freshness.ts";
 import { mismatch } from "../mismatch.ts";
 import { momentAt, type Policy } from "../policy.ts";
 import { type Refusal, refusal } from "../refusal.ts";
+import { isForCaches } from "../restrictions.ts";
 import { attempt, isPromise, requireInstant, requireOptions } from "./options.ts";
 import type { LifecycleCall, LifecycleOptions, RequestHead } from "./options.ts";
 import { problemIn, withContent } from "./refusal_content.ts";
@@ -21,9 +23,21 @@ import { successorOf } from "./successor.ts";
  * A record of the calls to a route. It has to know that somebody may have called before a call is
  * answered that the removal breaks.
  */
-export interface CallRecord<Incoming extends RequestHead, Rest extends readonly unknown[]> {
+export interface CallRecord<
+  Incoming extends RequestHead,
+  Rest extends readonly unknown[],
+  Client = unknown,
+> {
   /** The statuses that count as calls though the library takes them for failures. */
   readonly answers?: ReadonlySet<number> | undefined;
+  /**
+   * Returns the client that sent a request, and the policy for it; left out if all clients have the
+   * same. Asked before the handler is called. Then responses are each meant for one client. Never
+   * throws.
+   */
+  readonly recognize?:
+    | ((request: Incoming, rest: Rest) => { readonly client: Client; readonly policy: Policy })
+    | undefined;
   /**
    * Notes that a call has arrived, and asks whether it may be answered.
    *
@@ -36,8 +50,15 @@ export interface CallRecord<Incoming extends RequestHead, Rest extends readonly 
    * Counts a call, before the option `onCount` is told of it. Never throws.
    *
    * @param head What could be read of the request.
+   * @param client The client, if it was asked for before.
    */
-  count(call: LifecycleCall, head: RequestHead, request: Incoming, rest: Rest): void;
+  count(
+    call: LifecycleCall,
+    head: RequestHead,
+    request: Incoming,
+    rest: Rest,
+    client: Client | undefined,
+  ): void;
   /** Notes that such a call was counted. */
   leave(): void;
 }
@@ -49,12 +70,12 @@ export interface Retirement {
   /** The refusal to send, with the fields of `refusalFields`; `undefined` to serve the request. */
   readonly refused: Refusal | undefined;
   /**
-   * Returns the fields to set on a response when its head is sent. Setting them twice is harmless.
+   * Returns how to change the fields of a response when its head is sent. Doing so twice is harmless.
    *
    * @param fields All fields of the response, each but Set-Cookie at most once.
    * @param status The status of the response.
    */
-  announce(fields: readonly Field[], status: number): Field[];
+  announce(fields: readonly Field[], status: number): FieldChanges;
   /**
    * Asks the record, if there is one, whether the call may be answered. Only a refusal with 410 may
    * be sent in any case: it is what the removal brings. Ask once, before the handler is called.
@@ -67,6 +88,13 @@ export interface Retirement {
    * first; `undefined` if nobody counts.
    */
   readonly count: ((status: number) => void) | undefined;
+}
+
+/** Changes to the fields of a response. */
+export interface FieldChanges {
+  readonly set: readonly Field[];
+  /** The names of fields to remove. */
+  readonly removed: readonly string[];
 }
 
 /** Fields to expose to pages in addition to the handler's own (Fetch standard §3.3.3). */
@@ -84,16 +112,21 @@ export type ApplyRetirement<Incoming extends RequestHead, Rest extends readonly 
 /**
  * Returns a function that applies a policy to a request.
  *
+ * @param common The policy for every client of which `record` does not know another.
  * @param record Has to know of calls before they are answered, and counts them then.
  * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
  */
-export function retirementOf<Incoming extends RequestHead, Rest extends readonly unknown[]>(
-  policy: Policy,
+export function retirementOf<
+  Incoming extends RequestHead,
+  Rest extends readonly unknown[],
+  Client,
+>(
+  common: Policy,
   options: LifecycleOptions<Incoming, Rest>,
-  record?: CallRecord<Incoming, Rest>,
+  record?: CallRecord<Incoming, Rest, Client>,
 ): ApplyRetirement<Incoming, Rest> {
-  if (!Number.isFinite(policy?.deprecatedAt)) { // callers may not use TypeScript
-    throw new TypeError(mismatch("policy", policy, "the result of definePolicy()"));
+  if (!Number.isFinite(common?.deprecatedAt)) { // callers may not use TypeScript
+    throw new TypeError(mismatch("policy", common, "the result of definePolicy()"));
   }
   requireOptions(options);
   const { applies, refusalBody, maxAge, route, onCount } = options;
@@ -107,6 +140,8 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
 
   return (request, ...rest) => {
     const start = readClock();
+    const known = record?.recognize?.(request, rest);
+    const { policy = common } = known ?? {};
     const moment = momentAt(policy, start);
     const { until } = moment;
     // Read before the handler runs, because nothing can be read after an upgrade to a WebSocket.
@@ -136,11 +171,12 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
     return {
       now: start,
       refused: refused && complete(refused),
-      announce: (fields, status) => [
-        ...announce(fields, policy, { successor, now: start }),
-        ...limitFreshness(fields, { until, now: readClock(), method, status, isAuthorized })
-          .filter(([, value], index) => value !== fields[index]?.[1]),
-      ],
+      announce(fields, status) {
+        const given = known === undefined ? fields : forOneClient(fields, { method, status });
+        const limit = { until, now: readClock(), method, status, isAuthorized };
+        const { set, removed } = changesOf(fields, limitFreshness(given, limit));
+        return { set: [...announce(fields, policy, { successor, now: start }), ...set], removed };
+      },
       ask: () => {
         const isKnown = refused === undefined ? method === "OPTIONS" : refused.status === 410;
         const answer = isKnown ? undefined : record?.arrive(headers);
@@ -159,11 +195,22 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
             answers: record?.answers,
           });
         const call = { ...caller, ...moment, status, breaks };
-        record?.count(call, head, request, rest);
+        record?.count(call, head, request, rest, known?.client);
         attempt("onCount", () => onCount?.(call, request, ...rest));
         if (hasArrived) record?.leave();
       }),
     };
+  };
+}
+
+/** Returns how to change the fields for caches. Set-Cookie, which may occur twice, is none of them. */
+function changesOf(before: readonly Field[], after: readonly Field[]): FieldChanges {
+  const [from, to] = [before, after].map((fields) =>
+    new Map(fields.filter(([name]) => isForCaches(name.toLowerCase())))
+  ) as [Map<string, string>, Map<string, string>];
+  return {
+    set: [...to].filter(([name, value]) => from.get(name) !== value),
+    removed: [...from.keys()].filter((name) => !to.has(name)),
   };
 }
 

@@ -6,7 +6,7 @@ import type { Policy } from "../policy.ts";
 import type { Refusal } from "../refusal.ts";
 import { isPromise, type LifecycleOptions } from "./options.ts";
 import { membersOf } from "./request_head.ts";
-import { type ApplyRetirement, retirementOf } from "./retirement.ts";
+import { type ApplyRetirement, type Retirement, retirementOf } from "./retirement.ts";
 
 /**
  * Wraps a handler to retire its resources. The new handler announces the retirement on every
@@ -141,13 +141,14 @@ const announced = new WeakMap<Response, { request: Request; fields: Field[] }>()
 function withAnnouncement(
   response: Response,
   request: Request,
-  announce: (fields: Field[], status: number) => Field[],
+  announce: Retirement["announce"],
 ): Response {
   const earlier = announced.get(response);
   const isReused = earlier !== undefined && earlier.request !== request;
   const fields = isReused ? earlier.fields : [...response.headers];
-  const changes = announce(fields, response.status);
+  const { set: changes, removed } = announce(fields, response.status);
   const set = (target: Response) => {
+    for (const name of removed) target.headers.delete(name);
     for (const [name, value] of changes) target.headers.set(name, value);
     return target;
   };

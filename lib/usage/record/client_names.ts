@@ -63,6 +63,14 @@ const CHECKS = `${PROBE_PREFIX}${CHECK_CLIENT}`;
 /** Matches an id of the operator's or the application's, e.g. a consumer's that a gateway adds. */
 const ID = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
 
+/** The ids that are recorded, in words. */
+export const EXPECTED_ID = "1 to 64 printable ASCII characters, without a space at either end";
+
+/** Returns whether an id is recorded as it is. Any other counts as "(other)". */
+export function isId(id: string): boolean {
+  return ID.test(id);
+}
+
 /** Captures the DNS name in an Origin or Referer (RFC 6454, RFC 9110 §10.1.3), and no path. */
 const SITE = /^https?:\/\/((?=[a-z0-9.-]*[a-z])[a-z0-9.-]{1,75})(?::\d+)?(?:\/|$)/i;
 
@@ -82,7 +90,7 @@ export function callerOf(fields: Headers, id: string | undefined): Product {
   const userAgent = fields.get("user-agent");
   if (userAgent === CHECK_CLIENT) return { name: CHECKS };
   if (id !== undefined) {
-    return ID.test(id) ? { name: clientName("id", id), release: appIn(userAgent) } : OTHER_CLIENT;
+    return isId(id) ? { name: clientName("id", id), release: appIn(userAgent) } : OTHER_CLIENT;
   }
   if (userAgent?.startsWith("Mozilla/")) { // a browser
     const site = siteOf(fields.get("origin")) ?? siteOf(fields.get("referer"));
