@@ -1,14 +1,10 @@
 /** The extensions of clients, as an application gives them in the options of a route. */
 
 import { extendedPolicy, type Extensions } from "../lifecycle/extension.ts";
-import type { InstantSetting } from "../lifecycle/instant.ts";
 import { mismatch } from "../lifecycle/mismatch.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import { instantIn } from "../lifecycle/policy_settings.ts";
 import { EXPECTED_ID, isId } from "./record/client_names.ts";
-
-/** Dates by the ids of clients. */
-export type ExtensionSettings = Readonly<Record<string, InstantSetting>>;
 
 /**
  * Reads the extensions of a route.

@@ -8,11 +8,12 @@
 import { requireDatabaseUrl } from "../database/place.ts";
 import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
 import { StorageError } from "../errors/storage_error.ts";
+import { formatInstant } from "../http/timestamp.ts";
 import { CONTACT } from "../input/contact.ts";
 import { messageOf, withoutPassword } from "../input/printable.ts";
-import { formatInstant } from "../http/timestamp.ts";
 import { FAILED } from "../lifecycle/breaking.ts";
-import { extendedPolicy, type Extensions } from "../lifecycle/extension.ts";
+import { extendedPolicy } from "../lifecycle/extension.ts";
+import type { InstantSetting } from "../lifecycle/instant.ts";
 import { mismatch, requireNames } from "../lifecycle/mismatch.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import {
@@ -32,7 +33,7 @@ import { type ApplyRetirement, retirementOf } from "../lifecycle/serving/retirem
 import { handlerOf } from "../lifecycle/serving/with_lifecycle.ts";
 import { FaultLog, lineLog, type Log, type LogEvent } from "../log/log.ts";
 import { PhaseLog } from "../log/phases.ts";
-import { type ExtensionSettings, readExtensions } from "./extension_options.ts";
+import { readExtensions } from "./extension_options.ts";
 import { clientName, isProbe } from "./record/client_names.ts";
 import { thisProcess } from "./record/node_process.ts";
 import { type OpenLedger, openLedger } from "./record/open_ledger.ts";
@@ -88,20 +89,20 @@ export interface RouteOptions<Handled extends readonly unknown[]> {
   /**
    * Returns the id of the client that called, as the application knows it after its own
    * authentication, e.g. `request.user?.id`. Called with what the handler got, when the response's
-   * head is sent; where there are `extensions`, with what the handler will get, before it is called.
-   * An id is 1 to 64 printable ASCII characters, without a space at either end; anything
-   * else counts as "(other)". Without an id, the client is known by `Origin`, `Referer` or
-   * `User-Agent`. Ids are recorded as they are: return no secret and no mail address.
+   * head is sent; with `extensions`, before the handler is called. An id is 1 to 64 printable ASCII
+   * characters, without a space at either end; anything else counts as "(other)". Without an id, the
+   * client is known by `Origin`, `Referer` or `User-Agent`. Ids are recorded as they are: return no
+   * secret and no mail address.
    */
   readonly client?: ((...handled: Handled) => string | number | null | undefined) | undefined;
   /**
-   * The clients that have more time: for each id that `client` returns, the date until which that
-   * client is served, without brownouts, e.g. `{ acme: "2027-12-31" }`. The client reads this date in
-   * `Sunset`, and is refused afterwards, like any other. Every response of the route then depends on
-   * the client, so that no shared cache may keep it. The policy needs a sunset. A date that is not
-   * after it has no effect, which the log says. Default: none.
+   * The clients that get more time, by the id that `client` returns, e.g. `{ acme: "2027-12-31" }`.
+   * Until its date, the client is served, without brownouts, and reads the date in `Sunset`. Then it
+   * is refused like any other. Responses depend on the client, so shared caches may store none of the
+   * route's. The policy needs a sunset. A date that is not after the sunset has no effect, and is
+   * logged. Default: none.
    */
-  readonly extensions?: ExtensionSettings | undefined;
+  readonly extensions?: Readonly<Record<string, InstantSetting>> | undefined;
   /**
    * The statuses that clients of the route read as an answer, e.g. `[404]` where they ask whether
    * something exists. They count as calls, for `breaks`, too. Of 400, 401, 403, 404, 405, 407 and
@@ -238,7 +239,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     { identify, answers, extensions: own = {} }: {
       readonly identify: ((request: Incoming, ...rest: Rest) => unknown) | undefined;
       readonly answers: readonly number[] | undefined;
-      readonly extensions: ExtensionSettings | undefined;
+      readonly extensions: RouteOptions<Rest>["extensions"];
     },
   ): ApplyRetirement<Incoming, Rest> {
     const policy = Object.hasOwn(policies, route) ? policies[route] : undefined;

