@@ -116,6 +116,8 @@ interface ReportOptions extends Partial<UsageReportOptions> {
   readonly lag?: number;
   /** The database's timeline; by default that of the sessions. */
   readonly timeline?: string;
+  /** The rows that were recorded before the days on which clients called were read; by default all. */
+  readonly before?: readonly UsageRow[];
 }
 
 /** How the media server's sentences name its command and settings. */
@@ -130,13 +132,14 @@ export const PROGRAM: ProgramNames = {
 export async function report(
   rows: readonly UsageRow[],
   sessions: readonly Session[],
-  { started, lag = 0, timeline = "7-1", usageDays = 400, ...options }: ReportOptions = {},
+  { started, lag = 0, timeline = "7-1", usageDays = 400, before = rows, ...options }:
+    ReportOptions = {},
 ): Promise<UsageReport> {
   const ordered = sessions.toSorted((a, b) => a.began - b.began)
     .map((session) => ({ ...session, retainDays: usageDays }));
   const now = Math.max(NOW, ...sessions.map(({ reported }) => reported));
   const ledger = {
-    histories: () => Promise.resolve(historiesOf(rows)),
+    histories: () => Promise.resolve(historiesOf(before)),
     usage: async function* (fromDay: string) {
       yield* rows.filter(({ day }) => day >= fromDay);
       await Promise.resolve();

@@ -23,12 +23,11 @@ export interface ExtensionUsage extends ClientExtension {
   readonly isOnRecord: boolean;
 }
 
-/** Lists the extensions that a session announces for routes that it has mounted. */
-export function extensionsIn({ policies, extensions = {} }: Session): ClientExtension[] {
-  return Object.entries(extensions).filter(([route]) => Object.hasOwn(policies, route))
-    .flatMap(([route, own]) =>
-      Object.entries(own).map(([id, until]) => ({ route, client: clientName("id", id), until }))
-    );
+/** Lists the extensions that a session announces. */
+export function extensionsIn({ extensions = {} }: Session): ClientExtension[] {
+  return Object.entries(extensions).flatMap(([route, own]) =>
+    Object.entries(own).map(([id, until]) => ({ route, client: clientName("id", id), until }))
+  );
 }
 
 /**

@@ -222,3 +222,11 @@ Deno.test("withLifecycle() keeps one response apart for each client that gets it
   assertEquals([first, last], [mine, mine]);
   assertEquals((other as unknown[]).slice(0, 2), [410, "Wed, 30 Jun 2027 00:00:00 GMT"]);
 });
+
+Deno.test("withLifecycle() keeps each cookie of a response for one client", async () => {
+  const cookies = [["Set-Cookie", "a=1"], ["Set-Cookie", "b=2"]] as [string, string][];
+  const apply = retirementOf(POLICY, { clock: () => DEPRECATED }, RECORD);
+  const handler = handlerOf(() => new Response(null, { headers: cookies }), apply);
+  const { headers } = await handler(new Request("http://test/v1"));
+  assertEquals(headers.getSetCookie(), ["a=1", "b=2"]);
+});

@@ -137,6 +137,7 @@ Deno.test("a route is announced until the last extension ends, whoever is silent
     return [made.announcedUntil, made.verdicts[0]?.announcedUntil];
   };
   assertEquals(await until([running(1000, past)]), [undefined, undefined]);
+  assert(!gateText(await report([], [running(1000, past)])).includes("Announced"));
   assertEquals(await until(announcing({ acme: NOW - 1 }, past)), [undefined, undefined]);
   assertEquals(await until(announcing({ a: DECEMBER, b: JUNE }, past)), [DECEMBER, DECEMBER]);
   assertEquals(
@@ -161,6 +162,12 @@ Deno.test("a client that was extended and calls is one that the removal breaks",
   const text = gateText(made);
   assertMatch(text, /^Still called: .* the last by id acme recorded at /);
   assertStringIncludes(text, `\n${announced(LATE_DECEMBER, "id acme")}\n`);
+});
+
+Deno.test("a client has called if its first call was recorded while the report was made", async () => {
+  const rows = [row(0, "id acme", 1)];
+  const made = await report(rows, announcing({ acme: DECEMBER }), { before: [] });
+  assertEquals(made.extensions.map(({ isOnRecord }) => isOnRecord), [true]);
 });
 
 Deno.test("usageJson() lists extensions with their facts", async () => {
@@ -265,6 +272,29 @@ Deno.test("the page of any other client shows the date of all", async () => {
       client,
     );
   }
+});
+
+Deno.test("a report on a client knows its extension of one route, and says it once", async () => {
+  const extensions = { [AUDIO as string]: { acme: DECEMBER } };
+  const sessions = [running(1000, { extensions })];
+  const rows = [AUDIO, VIDEO].map((route = "") => row(30, "id acme", 4, { route }));
+  const made = await report(rows, sessions, { client: "id acme" });
+  assertEquals(made.verdict.state, "clear");
+  assertEquals(Object.values(made.policies).map(({ sunsetAt }) => sunsetAt), [
+    DECEMBER,
+    POLICY.sunsetAt,
+  ]);
+  assertEquals(gateText(made).match(/^Announced .*$/gm), [
+    announced(LATE_DECEMBER, "id acme"),
+    `Announced until 2027-06-17T00:00:00Z: deleting ${VIDEO} before breaks the announcement.`,
+  ]);
+  const page = ownerPage(
+    await report([...rows, row(1, "id acme", 1, { route: VIDEO as string })], sessions, {
+      client: "id acme",
+    }),
+    { sessions },
+  );
+  assert(!page.includes("alone"), "it has not called the route of its extension");
 });
 
 Deno.test("the page of a client whose extension has ended says that the path was removed", async () => {
