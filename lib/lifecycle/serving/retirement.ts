@@ -12,7 +12,6 @@ import { limitFreshness } from "../freshness.ts";
 import { mismatch } from "../mismatch.ts";
 import { momentAt, type Policy } from "../policy.ts";
 import { type Refusal, refusal } from "../refusal.ts";
-import { isForCaches } from "../restrictions.ts";
 import { attempt, isPromise, requireInstant, requireOptions } from "./options.ts";
 import type { LifecycleCall, LifecycleOptions, RequestHead } from "./options.ts";
 import { problemIn, withContent } from "./refusal_content.ts";
@@ -203,11 +202,9 @@ export function retirementOf<
   };
 }
 
-/** Returns how to change the fields for caches. Set-Cookie, which may occur twice, is none of them. */
+/** Returns how the fields of a response change. Set-Cookie, which alone may occur twice, does not. */
 function changesOf(before: readonly Field[], after: readonly Field[]): FieldChanges {
-  const [from, to] = [before, after].map((fields) =>
-    new Map(fields.filter(([name]) => isForCaches(name.toLowerCase())))
-  ) as [Map<string, string>, Map<string, string>];
+  const [from, to] = [new Map(before), new Map(after)];
   return {
     set: [...to].filter(([name, value]) => from.get(name) !== value),
     removed: [...from.keys()].filter((name) => !to.has(name)),

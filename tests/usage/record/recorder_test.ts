@@ -203,6 +203,22 @@ Deno.test("Recorder records the extensions of a mount before the first answer, a
   await recorder.stop();
 });
 
+Deno.test("Recorder knows mounts by the names that they were given", async () => {
+  await using scene = await openScene();
+  const names = ["__proto__", "constructor"];
+  const policies = Object.fromEntries(names.map((name) => [name, LATER.policies[ONE]]));
+  const { recorder, intents } = await scene.start({ ...LATER, policies } as typeof LATER);
+  const { session } = recorder;
+  for (const [index, name] of names.entries()) {
+    recorder.mount(name, index === 0 ? { constructor: NOON } : {});
+    assert(await intents.hold(name), name);
+    recorder.mount(name);
+  }
+  await recorder.flush();
+  assertEquals([recorder.session, recorder.fault], [session, undefined]);
+  await recorder.stop();
+});
+
 Deno.test("Recorder keeps the calls of a client that has an extension apart, whatever others send", async () => {
   await using scene = await openScene();
   const { recorder } = await scene.start(LATER);
