@@ -63,3 +63,8 @@ export function underHolds(policies: RoutePolicies, holds: readonly RouteHold[])
     }),
   );
 }
+
+/** Returns the holds on a policy that last at an instant. */
+export function holdsAt({ holds = [] }: Pick<Policy, "holds">, instant: number): PolicyHold[] {
+  return holds.filter(({ start, end }) => start <= instant && instant < end);
+}

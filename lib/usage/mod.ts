@@ -193,7 +193,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     mayStartUnregistered: !required,
     mayServeUnrecorded: unrecorded === "serve",
   });
-  const phases = new PhaseLog({ policies, clock: Date.now, log });
+  const phases = new PhaseLog({ policies: () => recorder.policies, clock: Date.now, log });
   try {
     await recorder.start();
   } catch (error) {
@@ -236,13 +236,14 @@ export async function openUsage(database: string, options: UsageOptions): Promis
       );
     }
     const apply = retirementOf(policy, given, {
+      policy: () => recorder.policies[route] ?? policy,
       answers: new Set(answers),
       arrive(fields) {
         if (isProbe(fields)) return undefined;
         intents.arrive(route);
         return intents.isHeld(route) || mayAnswer(route);
       },
-      count({ phase, until, status, breaks }, request, rest) {
+      count({ phase, until, status, breaks }, request, rest, policy) {
         if (closing !== undefined) {
           wasLate = true;
           faults.report(LATE, { route });
@@ -250,7 +251,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
         }
         const { method, headers } = request;
         const moment = { phase, until };
-        const counter = meter.counterFor({ route, method, moment, status, breaks });
+        const counter = meter.counterFor({ route, policy, method, moment, status, breaks });
         const { id, report } = idOf(() => identify?.(request, ...rest));
         counter.count(headers, id);
         report?.(route); // after the count, which no failure may prevent

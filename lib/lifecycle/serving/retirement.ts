@@ -20,6 +20,8 @@ import { successorOf } from "./successor.ts";
  * answered that the removal breaks.
  */
 export interface CallRecord<Incoming extends RequestHead, Rest extends readonly unknown[]> {
+  /** Returns the policy at present, if another than the one that was given may apply. */
+  readonly policy?: () => Policy;
   /** The statuses that count as calls though the library takes them for failures. */
   readonly answers?: ReadonlySet<number> | undefined;
   /**
@@ -30,8 +32,12 @@ export interface CallRecord<Incoming extends RequestHead, Rest extends readonly 
    *   `undefined` if the record need not know of the call.
    */
   arrive(fields: Headers): true | Promise<boolean> | undefined;
-  /** Counts a call, before the option `onCount` is told of it. Never throws. */
-  count(call: LifecycleCall, request: Incoming, rest: Rest): void;
+  /**
+   * Counts a call, before the option `onCount` is told of it. Never throws.
+   *
+   * @param policy The policy that determined the response.
+   */
+  count(call: LifecycleCall, request: Incoming, rest: Rest, policy: Policy): void;
   /** Notes that such a call was counted. */
   leave(): void;
 }
@@ -80,12 +86,12 @@ export type ApplyRetirement<Incoming extends RequestHead, Rest extends readonly 
  * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
  */
 export function retirementOf<Incoming extends RequestHead, Rest extends readonly unknown[]>(
-  policy: Policy,
+  given: Policy,
   options: LifecycleOptions<Incoming, Rest>,
   record?: CallRecord<Incoming, Rest>,
 ): ApplyRetirement<Incoming, Rest> {
-  if (!Number.isFinite(policy?.deprecatedAt)) { // callers may not use TypeScript
-    throw new TypeError(mismatch("policy", policy, "the result of definePolicy()"));
+  if (!Number.isFinite(given?.deprecatedAt)) { // callers may not use TypeScript
+    throw new TypeError(mismatch("policy", given, "the result of definePolicy()"));
   }
   requireOptions(options);
   const { applies = ({ method }) => method !== "OPTIONS", maxAge = 300, route, onCount } = options;
@@ -99,6 +105,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
 
   return (request, ...rest) => {
     const start = readClock();
+    const policy = record?.policy?.() ?? given;
     const moment = momentAt(policy, start);
     const { until } = moment;
     const successor = nameSuccessor(request);
@@ -141,7 +148,7 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
             answers: record?.answers,
           });
         const call = { ...caller, ...moment, status, breaks };
-        record?.count(call, request, rest);
+        record?.count(call, request, rest, policy);
         attempt("onCount", () => onCount?.(call, request, ...rest));
         if (hasArrived) record?.leave();
       }),

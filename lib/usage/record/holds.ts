@@ -4,7 +4,6 @@
  * its release.
  */
 
-import { formatInstant } from "../../http/timestamp.ts";
 import { isPrintable, printable } from "../../input/printable.ts";
 import { type RouteHold, underHolds } from "../../lifecycle/hold.ts";
 import type { RoutePolicies } from "../../lifecycle/policy.ts";
@@ -12,9 +11,6 @@ import { DAY_MS } from "./day.ts";
 
 /** How long a hold lasts at most, in milliseconds, so that none is forgotten. */
 export const MAX_HOLD_MS = 90 * DAY_MS;
-
-/** How much longer it may seem to last by the clock of a process, in milliseconds. */
-const MAX_SKEW_MS = DAY_MS;
 
 /** The limit on the reason of a hold, in characters. */
 export const MAX_REASON_LENGTH = 200;
@@ -82,12 +78,17 @@ export function endOf({ until, released = until }: RecordedHold): number {
   return Math.min(until, released);
 }
 
-/** Returns a hold as policies know it, in whole seconds. */
-export function routeHoldOf(hold: RecordedHold): RouteHold {
-  const { route, since, because } = hold;
-  const start = Math.floor(since / 1_000) * 1_000;
-  const end = Math.ceil(endOf(hold) / 1_000) * 1_000;
-  return { route, start, end: Math.max(start, end), because };
+/** Returns the policy of each route under holds on record. Policies know whole seconds. */
+export function policiesUnder(
+  policies: RoutePolicies,
+  holds: Iterable<RecordedHold>,
+): RoutePolicies {
+  const routeHolds = Array.from(holds, (hold): RouteHold => {
+    const { route, since, because } = hold;
+    const start = Math.floor(since / 1_000) * 1_000;
+    return { route, start, end: Math.ceil(endOf(hold) / 1_000) * 1_000, because };
+  });
+  return underHolds(policies, routeHolds);
 }
 
 /** The policies of a process's routes, under the holds that it knows. */
@@ -118,28 +119,15 @@ export class HeldPolicies {
    *
    * @returns Whether the policies changed, and what is wrong with holds that are ignored, once.
    */
-  learn(read: ReadHolds): { hasChanged: boolean; faults: readonly string[] } {
+  learn({ holds, faults }: ReadHolds): { hasChanged: boolean; faults: readonly string[] } {
     const now = this.#clock();
-    const latest = now + MAX_HOLD_MS + MAX_SKEW_MS;
-    const faults = [...read.faults];
-    let hasChanged = false;
-    for (const hold of read.holds) {
-      const { id, until } = hold;
-      if (until > latest) {
-        faults.push(`a hold is ignored, because it lasts until ${formatInstant(until)}`);
-        continue;
-      }
-      const known = this.#holds.get(id);
+    const news = holds.map((hold) => {
       // It has begun, even if the clock here is behind the ledger's.
-      const since = Math.min(hold.since, known?.since ?? now);
-      const learned = { ...hold, since };
-      if (known !== undefined && JSON.stringify(known) === JSON.stringify(learned)) continue;
-      this.#holds.set(id, learned);
-      hasChanged = true;
-    }
-    if (hasChanged) {
-      this.#current = underHolds(this.#policies, [...this.#holds.values()].map(routeHoldOf));
-    }
+      return { ...hold, since: Math.min(hold.since, this.#holds.get(hold.id)?.since ?? now) };
+    }).filter((hold) => JSON.stringify(hold) !== JSON.stringify(this.#holds.get(hold.id)));
+    for (const hold of news) this.#holds.set(hold.id, hold);
+    const hasChanged = news.length > 0;
+    if (hasChanged) this.#current = policiesUnder(this.#policies, this.#holds.values());
     const others = faults.filter((fault) => !this.#faults.has(fault));
     for (const fault of others) this.#faults.add(fault);
     return { hasChanged, faults: others };

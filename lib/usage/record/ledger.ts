@@ -87,10 +87,11 @@ export class Ledger {
         FROM media_head_session)`;
   }
 
-  /** The holds as JSON, as an SQL expression. */
+  /** The holds that have begun, as JSON, as an SQL expression. */
   get #holds(): string {
     return `(SELECT ${this.#database.listOf(HOLD_COLUMNS)}
-        FROM (SELECT * FROM media_head_hold ORDER BY until DESC, id LIMIT ${MAX_HOLDS}) AS latest)`;
+        FROM (SELECT * FROM media_head_hold WHERE since <= ${this.#now}
+          ORDER BY until DESC, id LIMIT ${MAX_HOLDS}) AS latest)`;
   }
 
   async time(): Promise<LedgerTime> {
@@ -317,7 +318,7 @@ export class Ledger {
     return written?.[0] && holdsIn(written[0]);
   }
 
-  /** Returns the holds, with those that are over. Of very many, returns those that end last. */
+  /** Returns the holds that have begun, with those that are over: of very many, those that end last. */
   async holds(): Promise<ReadHolds> {
     const [row] = await this.#database.query({ text: `SELECT ${this.#holds} AS holds` });
     return row === undefined ? readHolds([]) : holdsIn(row);

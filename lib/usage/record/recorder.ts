@@ -140,7 +140,7 @@ export class Recorder {
   constructor(options: RecorderOptions) {
     const { policies, clientField, clock, lifetime = () => performance.now(), log } = options;
     requireRouteNames(policies);
-    this.meter = new UsageMeter(policies, clientField);
+    this.meter = new UsageMeter(clientField);
     this.#policies = new HeldPolicies(policies, clock);
     this.#options = options;
     this.#lifetime = lifetime;
