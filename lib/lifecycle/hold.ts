@@ -68,3 +68,10 @@ export function underHolds(policies: RoutePolicies, holds: readonly RouteHold[])
 export function holdsAt({ holds = [] }: Pick<Policy, "holds">, instant: number): PolicyHold[] {
   return holds.filter(({ start, end }) => start <= instant && instant < end);
 }
+
+/** Returns the holds on a policy that last at an instant, or that called something off. */
+export function notableHolds({ holds = [] }: Pick<Policy, "holds">, instant: number): PolicyHold[] {
+  return holds.filter(({ end, brownouts, sunsetAt }) =>
+    instant < end || brownouts.length > 0 || sunsetAt !== undefined
+  );
+}

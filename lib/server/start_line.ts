@@ -1,7 +1,6 @@
 /** The lines that a server logs at its start. */
 
 import { announcedBy } from "../lifecycle/notice.ts";
-import { momentAt } from "../lifecycle/policy.ts";
 import type { Log } from "../log/log.ts";
 import { thisProcess } from "../usage/record/deno_process.ts";
 import type { Recorder } from "../usage/record/recorder.ts";
@@ -44,7 +43,7 @@ export function logStart(
   const { deno } = Deno.version;
   const routes = Object.fromEntries(
     Object.entries(policies)
-      .map(([path, policy]) => [path, announcedBy(policy, momentAt(policy, now))]),
+      .map(([path, policy]) => [path, announcedBy(policy, now)]),
   );
   const facts = sessionFacts(session, thisProcess());
   log({
