@@ -12,6 +12,7 @@ import { usageJson } from "./output/json.ts";
 import { usagePage } from "./output/operator_page.ts";
 import { ownerPage, type OwnerPageOptions } from "./output/owner_page.ts";
 import { gateText, usageText } from "./output/text.ts";
+import { policiesUnder } from "./record/holds.ts";
 import type { Ledger } from "./record/ledger.ts";
 import type { Session } from "./record/records.ts";
 import { sessionText } from "./record/session_name.ts";
@@ -254,10 +255,11 @@ async function startProbe(
 ): Promise<(() => Promise<ProbeResult>) | undefined> {
   if (way === undefined) return undefined;
   const sessions = await ledger.sessions();
+  const { holds } = await ledger.holds();
   return await probe(ledger, {
     ...way,
     routes: routes ?? judgedRoutes(sessions),
-    policies: announcedPolicies(sessions),
+    policies: policiesUnder(announcedPolicies(sessions), holds),
   });
 }
 

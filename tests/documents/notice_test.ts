@@ -121,8 +121,8 @@ Deno.test("/deprecation says in JSON what a hold called off, also of the common 
       sunsetAt: "2027-06-30T12:00:00Z",
     }],
   } as const;
-  assertEquals(notice, { ...notice, ...dates });
-  assertEquals(notice.endpoints, notice.endpoints.map((each) => ({ ...each, ...dates })));
+  assertEquals<unknown>(notice, { ...notice, ...dates });
+  assertEquals<unknown>(notice.endpoints, notice.endpoints.map((each) => ({ ...each, ...dates })));
 });
 
 Deno.test("/deprecation is negotiated, conditional, and the same for HEAD", async () => {

@@ -1,6 +1,7 @@
 /** Reports on ledgers written by hand. */
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
+import type { RecordedHold } from "../../lib/usage/record/holds.ts";
 import {
   type ClientHistory,
   type Intent,
@@ -116,6 +117,8 @@ interface ReportOptions extends Partial<UsageReportOptions> {
   readonly lag?: number;
   /** The database's timeline; by default that of the sessions. */
   readonly timeline?: string;
+  /** The holds on record. */
+  readonly holds?: readonly RecordedHold[];
 }
 
 /** How the media server's sentences name its command and settings. */
@@ -130,7 +133,8 @@ export const PROGRAM: ProgramNames = {
 export async function report(
   rows: readonly UsageRow[],
   sessions: readonly Session[],
-  { started, lag = 0, timeline = "7-1", usageDays = 400, ...options }: ReportOptions = {},
+  { started, lag = 0, timeline = "7-1", usageDays = 400, holds = [], ...options }: ReportOptions =
+    {},
 ): Promise<UsageReport> {
   const ordered = sessions.toSorted((a, b) => a.began - b.began)
     .map((session) => ({ ...session, retainDays: usageDays }));
@@ -145,6 +149,7 @@ export async function report(
     time: () => Promise.resolve({ clock: now - lag, now }),
     started: () => Promise.resolve(started ?? ordered[0]?.began),
     timeline: () => Promise.resolve(timeline),
+    holds: () => Promise.resolve({ holds, faults: [] }),
   };
   const question = {
     ...{ days: 7, now: NOW, program: PROGRAM, sessions: ordered },

@@ -6,6 +6,7 @@ import type { PolicyDates } from "../verdict/announcements.ts";
 import type { IgnoredClient } from "../verdict/named_clients.ts";
 import type { TrustableDoubt } from "../verdict/doubts.ts";
 import type { UsageReport } from "../verdict/report.ts";
+import { holdLines } from "./hold_sentences.ts";
 import { omissionLines } from "./omission_sentences.ts";
 import {
   count,
@@ -28,6 +29,7 @@ export function basisLines(report: UsageReport): string[] {
     ...ignored.map((each) => `Ignored: ${each.client} (${ignoredText(each)})`),
     ...probeLines(report),
     ...otherDatesLines(report),
+    ...holdLines(report),
     ...unrecordedLines(report),
     coverageText(report) + unprobedText(report),
   ];

@@ -8,6 +8,7 @@
 import { WrongUsageError } from "../../errors/refused_error.ts";
 import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { DAY_MS, dayOf } from "../record/day.ts";
+import { policiesUnder } from "../record/holds.ts";
 import type { Ledger } from "../record/ledger.ts";
 import type { ClientHistory, Intent, Session } from "../record/records.ts";
 import { announcedPolicies, judgedRoutes, type OtherDates, otherDates } from "./announcements.ts";
@@ -94,7 +95,7 @@ export interface UsageReport extends
   Verdicts {
   /** Whether each client is asked for its longest pause, if that is longer than the period. */
   readonly isByRhythm: boolean;
-  /** The policy of each route, from the last session that announced one. */
+  /** The policy of each route, from the last session that announced one, under the holds on it. */
   readonly policies: RoutePolicies;
   /** The dates that running servers announce, other than those of the policies. */
   readonly otherDates: readonly OtherDates[];
@@ -144,7 +145,8 @@ export async function reportUsage(
   const period = Array.from({ length: days + 1 }, (_, ago) => dayOf(now - (days - ago) * DAY_MS));
   const from = period[0] as string;
   const start = Date.parse(from);
-  const policies = announcedPolicies(sessions);
+  const { holds } = await ledger.holds();
+  const policies = policiesUnder(announcedPolicies(sessions), holds);
   const judged = [...new Set(options.routes ?? judgedRoutes(sessions))];
   requireCounted(judged, policies);
   // Once no route is deprecated, the report still says who called.
@@ -232,7 +234,10 @@ export async function reportUsage(
 }
 
 /** Reads what a report needs besides sessions and intents. */
-type RecordReader = Pick<Ledger, "histories" | "usage" | "started" | "time" | "timeline">;
+type RecordReader = Pick<
+  Ledger,
+  "histories" | "usage" | "started" | "time" | "timeline" | "holds"
+>;
 
 /** Reads a ledger from a day on, after its sessions and intents. */
 async function readRecord(
