@@ -36,8 +36,14 @@ interface HoldHost<Options> {
   readonly printError: (text: string) => void;
 }
 
+/** An instant as it was typed, and in milliseconds since the epoch. */
+interface Typed {
+  readonly text: string;
+  readonly instant: number;
+}
+
 interface CommandOptions {
-  readonly until?: number;
+  readonly until?: Typed;
   readonly because?: string;
   readonly route?: string;
   readonly release?: true;
@@ -89,10 +95,11 @@ export function holdCommand<Options>(host: HoldHost<Options>): Command {
 
 const untilArgument = argument(
   'a date like "2027-05-10", which ends at 24:00 UTC, or an instant like "2027-05-10T12:00Z"',
-  (text) => {
+  (text): Typed | undefined => {
     const instant = readInstant(text);
+    if (instant === undefined) return undefined;
     const isDate = /^\d{4}-\d\d-\d\d$/.test(text);
-    return instant !== undefined && isDate ? instant + DAY_MS : instant;
+    return { text, instant: isDate ? instant + DAY_MS : instant };
   },
 );
 
@@ -104,12 +111,14 @@ const becauseArgument = argument(
 /** Holds a route, or all, and says what that calls off. */
 async function hold(
   ledger: Ledger,
-  { until, because, route, cacheLifetime }: Pick<RecordedHold, "until" | "because" | "route"> & {
+  { until: typed, because, route, cacheLifetime }: Pick<RecordedHold, "because" | "route"> & {
+    readonly until: Typed;
     readonly cacheLifetime: string;
   },
 ): Promise<string[]> {
   const { now } = await ledger.time();
-  requireUntil(until, now);
+  requireUntil(typed, now);
+  const until = typed.instant;
   const configured = announcedPolicies(await ledger.sessions());
   if (route !== undefined) requireRoute(route, configured);
   const { holds } = await ledger.holds();
@@ -190,12 +199,12 @@ function routeText({ route }: Pick<RecordedHold, "route">): string {
   return route ?? "all routes";
 }
 
-function requireUntil(until: number, now: number): void {
-  const got = `--until ${formatInstant(until)}`;
-  if (until <= now) {
-    throw new WrongUsageError(`${got}: expected an instant after ${formatInstant(now)}, now`);
+function requireUntil({ text, instant }: Typed, now: number): void {
+  const got = `--until ${quoted(text)}`;
+  if (instant <= now) {
+    throw new WrongUsageError(`${got}: expected an end after ${formatInstant(now)}, now`);
   }
-  if (until - now <= MAX_HOLD_MS) return;
+  if (instant - now <= MAX_HOLD_MS) return;
   const latest = formatInstant(now + MAX_HOLD_MS);
   throw new WrongUsageError(`${got}: expected at most 90 days ahead, until ${latest}`);
 }

@@ -102,15 +102,15 @@ Deno.test("hold refuses what is wrong, by name and value, and records nothing", 
     [["--until", "2027-02-02T12:00", ...reason], /^2: .*'2027-02-02T12:00' is invalid/],
     [
       ["--until", "2027-01-31", ...reason],
-      "2: --until 2027-02-01T00:00:00Z: expected an instant after 2027-02-01T12:00:00Z, now",
+      '2: --until "2027-01-31": expected an end after 2027-02-01T12:00:00Z, now',
     ],
     [
       ["--until", "2027-02-01T12:00Z", ...reason],
-      "2: --until 2027-02-01T12:00:00Z: expected an instant after 2027-02-01T12:00:00Z, now",
+      '2: --until "2027-02-01T12:00Z": expected an end after 2027-02-01T12:00:00Z, now',
     ],
     [
       ["--until", "2027-05-02T12:00:01Z", ...reason],
-      `2: --until 2027-05-02T12:00:01Z: expected at most 90 days ahead, until ${latest}`,
+      `2: --until "2027-05-02T12:00:01Z": expected at most 90 days ahead, until ${latest}`,
     ],
     [until, /^2: error: option '--until <instant>' needs '--because <reason>'$/],
     [reason, /^2: error: option '--because <reason>' needs '--until <instant>'$/],
