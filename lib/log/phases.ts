@@ -23,8 +23,8 @@ interface RouteState {
 }
 
 /**
- * Logs each change of a route's phase after the first tick, whether or not anybody calls. Logs the
- * beginning and the end of each hold, and at the first tick those that last.
+ * Logs each change of a route's phase after this object was made or started, whether or not anybody
+ * calls. Logs the beginning and the end of each hold, and at the first tick those that last.
  */
 export class PhaseLog {
   readonly #options: PhaseLogOptions;
@@ -33,10 +33,12 @@ export class PhaseLog {
 
   constructor(options: PhaseLogOptions) {
     this.#options = options;
+    this.#notePhases();
   }
 
   /** Ticks now, and then every five seconds. The timer does not keep the process running. */
   start(): void {
+    this.#notePhases(); // by now, the holds are known
     this.tick();
     const timer = setInterval(() => this.tick(), INTERVAL_MS);
     timer.unref();
@@ -47,6 +49,13 @@ export class PhaseLog {
   stop(): void {
     this.#stopTimer();
     this.tick();
+  }
+
+  #notePhases(): void {
+    const { policies, clock } = this.#options;
+    for (const [route, policy] of Object.entries(policies())) {
+      this.#states.set(route, { phase: momentAt(policy, clock()).phase, holds: [] });
+    }
   }
 
   /** Logs what has changed since the last tick. */
@@ -64,7 +73,7 @@ export class PhaseLog {
       for (const { because } of withoutThose(before?.holds ?? [], holds)) {
         log({ event: "hold", route, hold: "ends", because });
       }
-      if (before === undefined || phase === before.phase) continue;
+      if (phase === before?.phase) continue;
       const next = until < Infinity ? { until: formatInstant(until) } : {};
       const ends = holds.map(({ end }) => end);
       const held = ends.length > 0 ? { heldUntil: formatInstant(Math.max(...ends)) } : {};

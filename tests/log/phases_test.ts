@@ -8,7 +8,7 @@ import { fakeTimers } from "../support/fake_timers.ts";
 const AUDIO = "/audio/:token";
 const VIDEO = "/video/:token";
 
-Deno.test("PhaseLog logs each change of a route's phase since the first tick, once", () => {
+Deno.test("PhaseLog logs each change of a route's phase since it was constructed, once", () => {
   let now = Date.parse("2027-02-01T12:00:00Z");
   const policies = {
     [AUDIO]: definePolicy({
@@ -137,5 +137,16 @@ Deno.test("PhaseLog logs when a hold begins and ends, released or not, and the p
     log: (event) => events.push(event),
   });
   late.tick();
+  assertEquals(events.splice(0), [line("begins", AUDIO, "a", "2027-02-01T12:01:00Z")]);
+  // A server learns of holds after this was made, and before it is started.
+  holds = [];
+  const started = new PhaseLog({
+    policies: () => underHolds(configured, holds),
+    clock: () => now,
+    log: (event) => events.push(event),
+  });
+  holds = [hold(0, 60)];
+  started.start();
   assertEquals(events, [line("begins", AUDIO, "a", "2027-02-01T12:01:00Z")]);
+  started.stop();
 });
