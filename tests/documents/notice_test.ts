@@ -123,6 +123,20 @@ Deno.test("/deprecation says in JSON what a hold called off, also of the common 
   } as const;
   assertEquals<unknown>(notice, { ...notice, ...dates });
   assertEquals<unknown>(notice.endpoints, notice.endpoints.map((each) => ({ ...each, ...dates })));
+  // The common policy is not that of the first path, which has dates of its own.
+  const own = underPolicy(POLICY, {
+    "/audio/:token": definePolicy({ deprecatedAt: "2027-02-02" }),
+  });
+  const staggered = plainHandler({
+    storage: failing(new Error("The notice needs no storage")),
+    config: { cacheMaxAge: 300, ...own },
+    policies: () => underHolds(own.policies, [hold]),
+    clock: () => Date.parse("2027-05-03T12:00:00Z"),
+    log() {},
+  });
+  const other = await staggered(new Request(`${ORIGIN}/deprecation`, { headers }));
+  const common = await other.json();
+  assertEquals(common, { ...common, ...dates });
 });
 
 Deno.test("/deprecation is negotiated, conditional, and the same for HEAD", async () => {

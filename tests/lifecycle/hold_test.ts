@@ -1,5 +1,11 @@
 import { assertEquals } from "@std/assert";
-import { type RouteHold, underHold, underHolds } from "../../lib/lifecycle/hold.ts";
+import {
+  holdsAt,
+  notableHolds,
+  type RouteHold,
+  underHold,
+  underHolds,
+} from "../../lib/lifecycle/hold.ts";
 import type { Interval } from "../../lib/lifecycle/instant.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 
@@ -134,6 +140,28 @@ Deno.test("underHold() says what each hold called off", () => {
       sunsetAt: at(SUNSET),
     },
   ]);
+});
+
+Deno.test("holdsAt() returns those that last, and notableHolds() also those that called something off", () => {
+  const cases: [what: string, start: string, end: string, isNotable: boolean][] = [
+    ["a brownout", "2027-05-03T09:10", "2027-05-04", true],
+    ["the sunset", "2027-06-20", "2027-07-01", true],
+    ["nothing", "2027-02-01", "2027-02-02", false],
+    ["nothing, up to a brownout", "2027-05-01", "2027-05-03T09:00", false],
+    ["nothing, after a brownout", "2027-05-03T14:00", "2027-05-04", false],
+    ["nothing, up to the sunset", "2027-06-20", SUNSET, false],
+  ];
+  for (const [what, start, end, isNotable] of cases) {
+    const policy = underHold(POLICY, hold(start, end));
+    const { holds = [] } = policy;
+    assertEquals(holdsAt(policy, at(start) - 1), [], what);
+    for (const instant of [at(start), at(end) - 1]) {
+      assertEquals([holdsAt(policy, instant), notableHolds(policy, instant)], [holds, holds], what);
+    }
+    assertEquals(holdsAt(policy, at(end)), [], what);
+    assertEquals(notableHolds(policy, at(end)).length, isNotable ? 1 : 0, what);
+  }
+  assertEquals([holdsAt(POLICY, 0), notableHolds(POLICY, 0)], [[], []]);
 });
 
 Deno.test("underHolds() applies the holds on a route, and those on all, in order", () => {

@@ -90,6 +90,7 @@ test("--check says what holds call off, and announces the dates that are left", 
     out,
     /Warning: The sunset has passed, so these routes answer as removed: \/video\/:token\. /,
   );
+  assertMatch(out, /Warning: \/audio\/:token and \/video\/:token: the sunset on 2001-01-01T/);
 });
 
 test("--check registers nothing in storage that exists, and notices the content of another catalogue", async () => {

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import type { Policy } from "../../../lib/lifecycle/policy.ts";
 import type { Interval } from "../../../lib/lifecycle/instant.ts";
 import { usageJson } from "../../../lib/usage/output/json.ts";
 import { usagePage } from "../../../lib/usage/output/operator_page.ts";
@@ -71,7 +72,11 @@ Deno.test("a report says what holds called off in its period, and goes by what w
     }),
     hold("2027-06-15T00:00", "2027-06-20T00:00", {}),
   ];
-  const made = await report([...ROWS, row(5, "curl", 1)], ALWAYS, { holds });
+  const brownouts = [{ start: at("2027-05-01T09:00"), end: at("2027-05-01T10:00"), status: 503 }];
+  const policy = { ...POLICY, brownouts: [...brownouts, ...POLICY.brownouts] } as Policy;
+  const policies = { "/audio/:token": policy, "/video/:token": policy };
+  const sessions = [running(1000, { policies })];
+  const made = await report([...ROWS, row(5, "curl", 1)], sessions, { holds });
   const [audio, both] = [
     "/audio/:token: held until 2027-06-10T12:00:00Z (billing is down): the brownout from " +
     "2027-06-10T09:10:00Z to 2027-06-10T12:00:00Z was called off",
@@ -85,9 +90,9 @@ Deno.test("a report says what holds called off in its period, and goes by what w
   assertStringIncludes(usageText(made), "Sunset: 2027-06-20T00:00:00Z.");
   const page = usagePage(made);
   assertStringIncludes(page, "billing is down");
-  const { policies } = JSON.parse(usageJson(made));
+  const reported = JSON.parse(usageJson(made)).policies["/audio/:token"];
   assertEquals(
-    policies["/audio/:token"].brownouts.map(({ start, end }: Interval) => [start, end]),
+    reported.brownouts.map(({ start, end }: Interval) => [start, end]),
     [
       ["2027-06-10T09:00:00.000Z", "2027-06-10T09:10:00.000Z"],
       ["2027-06-10T12:00:00.000Z", "2027-06-10T17:00:00.000Z"],

@@ -4,7 +4,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { StorageError } from "../../../lib/errors/storage_error.ts";
 import { momentAt } from "../../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
-import { HeldPolicies, type RecordedHold } from "../../../lib/usage/record/holds.ts";
+import { HeldPolicies, readHolds, type RecordedHold } from "../../../lib/usage/record/holds.ts";
 import type { Recorder, RecorderOptions } from "../../../lib/usage/record/recorder.ts";
 import { DAY, NOON } from "../../support/counted_call.ts";
 import { down, openScene, ROUTE } from "../../support/recorder_scene.ts";
@@ -159,6 +159,37 @@ Deno.test("Recorder keeps counts of a brownout's parts apart", async () => {
     ["2027-02-01T10:00:00Z", 1],
     ["2027-02-01T12:01:00Z", 1],
   ]);
+});
+
+Deno.test("readHolds() ignores each row that the command cannot have recorded, and says so", () => {
+  const row = ["a", ROUTE, NOON, NOON + 90 * DAY, null, "b"];
+  const change = (at: number, value: unknown) => row.with(at, value as string);
+  const right = [row, change(1, null), change(4, NOON - 1), change(5, "x".repeat(200))];
+  const wrong = [
+    [],
+    change(0, null),
+    change(1, 5),
+    change(1, "a\u202e"),
+    change(2, "0"),
+    change(2, NOON + 0.5),
+    change(2, NOON - 1),
+    change(2, -8.64e15 - 1),
+    change(3, NOON),
+    change(3, NOON - 1),
+    change(3, null),
+    change(4, "0"),
+    change(5, null),
+    change(5, " "),
+    change(5, "a\nb"),
+    change(5, "x".repeat(201)),
+  ];
+  assertEquals(readHolds(right).holds.length, right.length);
+  const { holds, faults } = readHolds([...wrong, row]);
+  assertEquals([holds.length, faults.length], [1, wrong.length]);
+  assertEquals(
+    faults[3],
+    `a hold is ignored: ["a","a\\u202e",${NOON},${NOON + 90 * DAY},null,"b"]`,
+  );
 });
 
 Deno.test("HeldPolicies counts a hold from the second in which it began to the second in which it ends", () => {

@@ -547,6 +547,9 @@ export function testLedger(
                     VALUES (${values.map(char).join(", ")})`;
       await database.transact([{ text }]);
     }
+    const later = `INSERT INTO media_head_hold (id, since, until, because)
+                   VALUES ('later', ${NOON + 1}, ${NOON + 2}, 'b')`;
+    await database.transact([{ text: later }]);
     const { holds, faults } = await ledger.holds();
     assertEquals(holds.map((hold) => hold.id), [id]);
     assertEquals(faults.length, wrong.length);
@@ -658,13 +661,14 @@ export function testLedger(
   test("restart() starts the record a lease later, brings the future to now, and deletes nothing", async ({ ledger, clock, rows }) => {
     const before = await begin(ledger, "a");
     await ledger.intend({ id: "i", route: "/v1" }, before);
+    const early = await ledger.hold({ route: undefined, until: NOON + 9 * DAY, because: "b" });
     clock.now = NOON + 3 * DAY;
     const after = await begin(ledger, "b");
     await ledger.intend({ id: "j", route: "/v1" }, after);
     await report(ledger, after, { at: clock.now, sequence: 0, kept: ["j"], settled: ["j"] });
     const hold = { route: "/v1", until: clock.now + DAY, because: "b" };
     const [{ id }, { id: other }] = [await ledger.hold(hold), await ledger.hold(hold)];
-    await ledger.release([id]);
+    await ledger.release([id, early.id]);
     const later = { ...ROW, client: "later", last: NOON + DAY };
     const today = { ...ROW, client: "today", last: NOON + 5 };
     const merged = [-DAY, 0, DAY, 2 * DAY].map((past) => ({ ...ROW, last: NOON + past }));
@@ -701,6 +705,7 @@ export function testLedger(
     assertEquals(
       new Set(holds),
       new Set([
+        { ...early, released: now },
         { ...kept, id, released: now },
         { ...kept, id: other, released: undefined },
       ]),
