@@ -26,6 +26,11 @@ const POLICY = {
   brownouts: ["2000-01-01/2998-01-01"],
 };
 
+const REASON = "billing is down";
+
+/** What a server says at its start of its routes. */
+type AnnouncedRoutes = Readonly<Record<string, { readonly phase: string }>>;
+
 /** How soon every process follows a command, in milliseconds. */
 const BOUND = 10_000;
 
@@ -157,7 +162,7 @@ for (const [what, open, needs] of ENGINES) {
         return { stdout, at: Date.now() };
       };
       const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
-      const put = () => hold("--until", tomorrow, "--because", "billing is down");
+      const put = () => hold("--until", tomorrow, "--because", REASON);
       /** Checks that nobody was answered with a status after the bound. */
       const checkLast = async (status: number, next: number, at: number, some = callers) => {
         await meet(next, some);
@@ -176,7 +181,7 @@ for (const [what, open, needs] of ENGINES) {
 
       const [server] = servers;
       assert(server !== undefined);
-      const late = all.use(await ServerProcess.start(environment, folder));
+      await using late = await ServerProcess.start(environment, folder);
       for (const method of ["HEAD", "GET"]) {
         const { status } = await fetch(late.origin + path, { method }).then(async (response) => {
           await response.bytes();
@@ -184,13 +189,21 @@ for (const [what, open, needs] of ENGINES) {
         });
         assertEquals(status, 200, `${method} to a server that has just started`);
       }
+      const started = (await late.stop()).log;
+      const facts = started.find(({ event }) => event === "start")?.["routes"] as AnnouncedRoutes;
+      assertEquals(facts["/audio/:token"]?.phase, "deprecated");
+      assertEquals(started.filter(({ event }) => event === "phase"), [], "it was always so");
+      assert(started.some(({ event, because }) => event === "hold" && because === REASON));
+
       const notice = await fetch(`${server.origin}/deprecation`, {
         headers: { Accept: "application/json" },
       });
       const { phase, holds } = await notice.json();
-      assertEquals([phase, holds[0].because], ["deprecated", "billing is down"]);
+      assertEquals([phase, holds[0].because], ["deprecated", REASON]);
       const page = await (await fetch(`${server.origin}/deprecation`)).text();
       assertMatch(page, /Held until <time[^]*?<\/time> \(billing is down\): the brownout from /);
+      const shown = await mediaHere(folder, ["show", token], environment);
+      assertMatch(shown.stdout, /\nHEAD \/audio\/\S+\n200\n/);
       const report = await mediaHere(folder, ["usage"], environment);
       assertMatch(report.stdout, /: held until \S+ \(billing is down\): the brownout from /);
 
@@ -223,7 +236,7 @@ for (const [what, open, needs] of ENGINES) {
         (event === "hold" || event === "phase") && route === "/audio/:token"
       ).map(({ time: _, ...line }) => textOf(line as LogLine));
       assertStringIncludes(lines[0] ?? "", '"hold":"begins"');
-      assertStringIncludes(lines[0] ?? "", '"because":"billing is down"');
+      assertStringIncludes(lines[0] ?? "", `"because":"${REASON}"`);
       assertMatch(lines[1] ?? "", /^phase .*"phase":"deprecated".*"heldUntil":"\d/);
       assertStringIncludes(lines[2] ?? "", '"hold":"ends"');
       assertMatch(lines[3] ?? "", /^phase .*"phase":"brownout"/);
