@@ -149,7 +149,7 @@ export function createHandler(server: Server): Handler {
 
 /** Adds what is known before any lookup, including the route's policy and phase. */
 function readCall(call: Call): Call {
-  const { server: { routes, config }, request, now } = call;
+  const { server: { routes, policies }, request, now } = call;
   // Deno builds the URL from the Host field, unchecked.
   if (!isHost(request.headers.get("host"))) return { ...call, isBadHost: true };
   const matched = match(routes, normalizeUrl(request.url));
@@ -159,11 +159,11 @@ function readCall(call: Call): Call {
   const token = parseToken(segment); // a version 4 UUID
   const known = { ...call, route, segment, token };
   if (route.serves === "notice") { // it changes with the phase of any deprecated route
-    return { ...known, phaseEnd: nextChange(config.policies, now) };
+    return { ...known, phaseEnd: nextChange(policies(), now) };
   }
   if (route.successor === undefined) return known; // not deprecated
   const path = pathOf(route);
-  const policy = config.policies[path];
+  const policy = policies()[path];
   if (policy === undefined) throw new Error(`Route "${path}" is deprecated, but has no policy`);
   const moment = momentAt(policy, now);
   const retired = { path, policy, moment };
@@ -187,7 +187,7 @@ function match(routes: readonly Route[], url: string) {
  */
 async function answer(call: Call): Promise<MarkedOutcome> {
   const { request: { method, headers }, now, isBadHost, route, segment, token, successor } = call;
-  const { routes, storage, config, recorder } = call.server;
+  const { routes, storage, config, policies, recorder } = call.server;
   if (isBadHost) return problem(call, 400, "bad-host", "The Host field is not a valid host");
   if (method === "OPTIONS") { // on any path: a failed preflight would hide the 404 from a page
     const allow = route === undefined ? [] : [ALLOW];
@@ -210,7 +210,8 @@ async function answer(call: Call): Promise<MarkedOutcome> {
     return textOutcome(200, { type: "text/plain", text, fields: [NO_STORE] });
   }
   if (serves === "notice" || serves === "description") {
-    return await serve(call, await representDocument(serves, headers, { routes, config, now }));
+    const facts = { routes, config, policies: policies(), now };
+    return await serve(call, await representDocument(serves, headers, facts));
   }
   if (token === undefined) {
     const detail = `"${segment}" is not a version 4 UUID`;
@@ -406,10 +407,10 @@ function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
 function counterOf(call: Call, outcome: MarkedOutcome) {
   const { server: { recorder }, request: { method }, retired } = call;
   if (retired === undefined) return undefined;
-  const { path: route, moment } = retired;
+  const { path: route, policy, moment } = retired;
   const { status } = outcome;
   const breaks = isBroken(call, outcome);
-  return recorder?.meter.counterFor({ route, method, moment, status, breaks });
+  return recorder?.meter.counterFor({ route, policy, method, moment, status, breaks });
 }
 
 /** Returns whether the removal breaks the call. It breaks none without a valid token. */
@@ -446,11 +447,13 @@ async function assemble(routes: readonly Route[], stopping: AbortSignal): Promis
     ? await (await import("./lib/publishing/samples.ts")).publishSamples(media, routes)
     : [];
   const sessions = await ledger.sessions(); // with the dates that were announced before
-  const recorder = await createRecorder(config, { ledger, clock, log });
-  const phases = new PhaseLog({ policies: config.policies, clock, log });
   const storage = new CachedStorage(media, media.catalogue, clock);
+  const onHold = () => storage.generations.end(); // with all prepared responses
+  const recorder = await createRecorder(config, { ledger, clock, log, onHold });
+  const policies = () => recorder.policies; // those of `config`, under the holds in the ledger
+  const phases = new PhaseLog({ policies, clock, log });
   const faults = new FaultLog(log);
-  const handle = createHandler({ routes, storage, config, clock, faults, recorder });
+  const handle = createHandler({ routes, storage, config, policies, clock, faults, recorder });
   // Reuses responses marked with `isReusable` for the same method, URL, Host and conditions, but not
   // for a GET with a Range.
   const prepared = prepareResponses(handle, { generations: storage.generations, clock });
@@ -491,7 +494,7 @@ async function openAndPrepare(config: Config, log: Log): Promise<OpenStorage> {
 /** Creates the recorder of calls. If telemetry is on, it also exports metrics. */
 async function createRecorder(
   { policies, usageDays: retainDays, clientField, isTelemetryOn }: Config,
-  options: Pick<RecorderOptions, "ledger" | "clock" | "log">,
+  options: Pick<RecorderOptions, "ledger" | "clock" | "log" | "onHold">,
 ): Promise<Recorder> {
   const metrics = isTelemetryOn
     ? await (await import("./lib/server/metrics.ts")).exportUsage(policies)

@@ -18,6 +18,7 @@ import { OwnerError } from "../storage/owner.ts";
 import { lineAsOwner } from "./as_owner.ts";
 import type { Program } from "./context.ts";
 import { exportCommand } from "./export.ts";
+import { mediaHoldCommand } from "./hold.ts";
 import { importCommand } from "./import.ts";
 import { InterruptedError } from "./interruption.ts";
 import { listCommand } from "./list.ts";
@@ -60,6 +61,7 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     importCommand,
     exportCommand,
     mediaUsageCommand,
+    mediaHoldCommand,
   ];
   for (const command of commands) {
     media.addCommand(command(context).copyInheritedSettings(media));

@@ -7,6 +7,7 @@ import { FaultLog } from "../log/log.ts";
 import { toRecord } from "../publishing/exported_record.ts";
 import { itemPaths } from "../server/route.ts";
 import type { Token } from "../storage/token.ts";
+import { policiesUnder } from "../usage/record/holds.ts";
 import { type Context, EXISTING, tokenArgument, withStorage } from "./context.ts";
 import { print, printError } from "./print.ts";
 
@@ -17,18 +18,21 @@ export function showCommand(context: Context): Command {
     .option("--json", "print it as one JSON object")
     .action(async (token: Token, { json }: { json?: true }) => {
       const config = context.settings();
-      await withStorage(config, EXISTING, async (storage) => {
+      await withStorage(config, EXISTING, async (storage, ledger) => {
         const result = await storage.catalogue.find(token);
         if (result.state === "unknown") {
           throw new RefusedError(`Token "${token}" was never published`);
         }
         const record = toRecord(token, result);
+        const { holds } = await ledger.holds();
+        const policies = policiesUnder(config.policies, holds);
         // The server's handler makes the responses, so they are those that clients get.
         const faults: string[] = [];
         const handle = context.createHandler({
           routes: context.routes,
           storage,
           config,
+          policies: () => policies,
           clock: Date.now,
           faults: new FaultLog(({ cause }) =>
             faults.push(String(cause).split("\n", 1)[0] as string)

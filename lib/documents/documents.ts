@@ -3,6 +3,7 @@
 import { prefersJson } from "../http/accept.ts";
 import type { Field } from "../http/outcome.ts";
 import { noticeAt } from "../lifecycle/notice.ts";
+import type { RoutePolicies } from "../lifecycle/policy.ts";
 import type { ServerConfig } from "../server/handler.ts";
 import { PROBLEM_TYPES } from "../server/problems.ts";
 import { reprDigest, type Representation } from "../server/representation.ts";
@@ -10,8 +11,11 @@ import { type DocumentName, METHODS, pathOf, type Route, withToken } from "../se
 import { noticePage } from "./notice_page.ts";
 import { describeApi } from "./openapi.ts";
 
-/** The OpenAPI description of each configuration, generated once because it never changes. */
-const descriptions = new WeakMap<object, Representation>();
+/** The OpenAPI description of each configuration. Only a hold changes it. */
+const descriptions = new WeakMap<
+  object,
+  { policies: RoutePolicies; description: Representation }
+>();
 
 /**
  * Returns the representation of a document: the OpenAPI description, or the notice, in HTML or JSON
@@ -20,20 +24,26 @@ const descriptions = new WeakMap<object, Representation>();
 export async function representDocument(
   document: DocumentName,
   headers: Headers,
-  { routes, config, now }: {
+  { routes, config, policies, now }: {
     readonly routes: readonly Route[];
     readonly config: Omit<ServerConfig, "cacheMaxAge">;
+    /** The policies at present. */
+    readonly policies: RoutePolicies;
     /** Milliseconds since the epoch. */
     readonly now: number;
   },
 ): Promise<Representation> {
   if (document === "description") {
-    const description = descriptions.get(config) ??
-      await representText("application/json", describeApi(routes, config));
-    descriptions.set(config, description);
+    const known = descriptions.get(config);
+    if (known?.policies === policies) return known.description;
+    const text = describeApi(routes, { ...config, policies });
+    const description = await representText("application/json", text);
+    descriptions.set(config, { policies, description });
     return description;
   }
-  const { policy: common, policies, contact } = config;
+  const { policy: configured, contact } = config;
+  const shared = Object.keys(policies).find((path) => config.policies[path] === configured);
+  const common = shared === undefined ? configured : policies[shared] ?? configured;
   const endpoints = routes.flatMap((route) => {
     const { successor } = route;
     const policy = policies[pathOf(route)];

@@ -8,6 +8,15 @@ const INSTANT = z.iso.datetime();
 
 const STATUS = z.union([z.literal(503), z.literal(410)]);
 
+const HOLD = z.object({
+  start: INSTANT,
+  end: INSTANT,
+  because: z.string().describe("The operator's reason"),
+  brownouts: z.array(z.object({ start: INSTANT, end: INSTANT }))
+    .describe("The brownouts that it called off, or the parts of them"),
+  sunsetAt: INSTANT.nullable().describe("The sunset that it moved to its end; null for none"),
+});
+
 /** What an endpoint's policy announces. */
 const ANNOUNCED = z.object({
   phase: z.enum(PHASES).describe("The current phase"),
@@ -20,8 +29,10 @@ const ANNOUNCED = z.object({
   brownoutStatus: STATUS.describe("The status in a brownout that has none of its own"),
   afterSunset: z.enum(["gone", "redirect"])
     .describe("The answer after the sunset: 410, or 308 to the successor"),
+  holds: z.array(HOLD)
+    .describe("Times in which brownouts and the sunset were called off; the dates are those left"),
 });
-const { deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset } = ANNOUNCED.shape;
+const { deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset, holds } = ANNOUNCED.shape;
 
 export const NOTICE = ANNOUNCED.extend({
   deprecatedAt: deprecatedAt.exactOptional(),
@@ -29,6 +40,7 @@ export const NOTICE = ANNOUNCED.extend({
   brownouts: brownouts.exactOptional(),
   brownoutStatus: brownoutStatus.exactOptional(),
   afterSunset: afterSunset.exactOptional(),
+  holds: holds.exactOptional(),
   contact: z.url().nullable()
     .describe("Where to reach the operator, a mailto: or https: URL; null if not stated"),
   endpoints: z.array(z.object({

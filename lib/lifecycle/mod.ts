@@ -12,6 +12,7 @@ export {
   momentAt,
   type Phase,
   type Policy,
+  type PolicyHold,
 } from "./policy.ts";
 export type { InstantSetting, Interval, IntervalSetting } from "./instant.ts";
 export {

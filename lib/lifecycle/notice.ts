@@ -1,14 +1,26 @@
 /** The facts of a retirement: the endpoints, their policies, and their replacements. */
 
 import { formatInstant } from "../http/timestamp.ts";
+import { notableHolds } from "./hold.ts";
 import {
   type AfterSunset,
   type BrownoutStatus,
-  type Moment,
   momentAt,
   type Phase,
   type Policy,
+  type PolicyHold,
 } from "./policy.ts";
+
+/** A hold, and what it called off, with dates in ISO 8601. */
+interface AnnouncedHold {
+  readonly start: string;
+  readonly end: string;
+  readonly because: string;
+  /** The brownouts, or the parts of them, that the hold called off. */
+  readonly brownouts: readonly { readonly start: string; readonly end: string }[];
+  /** The sunset that the hold moved to its end; null if it moved none. */
+  readonly sunsetAt: string | null;
+}
 
 /** What a policy announces, with dates in ISO 8601. */
 interface Announced {
@@ -25,6 +37,8 @@ interface Announced {
   }[];
   readonly brownoutStatus: BrownoutStatus;
   readonly afterSunset: AfterSunset;
+  /** The holds that last, or that called something off. The dates above are those under the holds. */
+  readonly holds: readonly AnnouncedHold[];
 }
 
 /** A retired endpoint, with its replacement, if any. */
@@ -67,10 +81,10 @@ export function noticeAt(
   const isCommon = endpoints.some((endpoint) => endpoint.policy === policy);
   const common = isCommon ? policy : endpoints[0]?.policy ?? policy;
   return {
-    ...endpoints.length > 0 ? announcedBy(common, momentAt(common, now)) : REMOVED,
+    ...endpoints.length > 0 ? announcedBy(common, now) : REMOVED,
     contact: contact ?? null,
     endpoints: endpoints.map(({ policy, ...endpoint }) => {
-      return { ...endpoint, ...announcedBy(policy, momentAt(policy, now)) };
+      return { ...endpoint, ...announcedBy(policy, now) };
     }),
   };
 }
@@ -83,11 +97,10 @@ export function noticesOf({ endpoints, ...common }: Notice): EndpointNotice[] {
   return endpoints.map((endpoint) => ({ ...common, ...endpoint, endpoints: [endpoint] }));
 }
 
-/** Returns what a policy announces at a moment. */
-export function announcedBy(
-  { deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset }: Policy,
-  { phase, until }: Moment,
-): Announced {
+/** Returns what a policy announces at an instant. */
+export function announcedBy(policy: Policy, now: number): Announced {
+  const { deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset } = policy;
+  const { phase, until } = momentAt(policy, now);
   return {
     phase,
     phaseEndsAt: until === Infinity ? null : formatInstant(until),
@@ -100,5 +113,18 @@ export function announcedBy(
     })),
     brownoutStatus,
     afterSunset,
+    holds: notableHolds(policy, now).map(announcedHold),
+  };
+}
+
+function announcedHold({ start, end, because, brownouts, sunsetAt }: PolicyHold): AnnouncedHold {
+  return {
+    start: formatInstant(start),
+    end: formatInstant(end),
+    because,
+    brownouts: brownouts.map(({ start, end }) => {
+      return { start: formatInstant(start), end: formatInstant(end) };
+    }),
+    sunsetAt: sunsetAt === undefined ? null : formatInstant(sunsetAt),
   };
 }

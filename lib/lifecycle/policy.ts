@@ -14,6 +14,16 @@ export interface Brownout extends Interval {
   readonly status: BrownoutStatus;
 }
 
+/** A hold on a policy, and what it called off: see {@linkcode Policy.holds}. */
+export interface PolicyHold extends Interval {
+  /** The operator's reason. */
+  readonly because: string;
+  /** The brownouts, or the parts of them, that it called off. */
+  readonly brownouts: readonly Interval[];
+  /** The sunset that it moved to its end; `undefined` if it moved none. */
+  readonly sunsetAt: number | undefined;
+}
+
 /** A valid policy. Instants are milliseconds since the epoch, in whole seconds. */
 export interface Policy {
   /** When the deprecation begins or began. */
@@ -28,6 +38,11 @@ export interface Policy {
   readonly afterSunset: AfterSunset;
   /** A page that explains the retirement: an absolute path, or an `https:` URL. */
   readonly documentation: string | undefined;
+  /**
+   * The holds that made this policy of the one in the configuration, in chronological order; left out
+   * if there are none. The dates above are those under the holds.
+   */
+  readonly holds?: readonly PolicyHold[] | undefined;
 }
 
 /** The policy of each deprecated route, by the route's name: its path on the media server. */

@@ -7,7 +7,7 @@ import { readOr, textOf } from "../lifecycle/any_value.ts";
 /** What is worth a line of the log. */
 export interface LogEvent {
   /** What happened. */
-  readonly event: "create" | "start" | "session" | "phase" | "stop" | "error" | "warning";
+  readonly event: "create" | "start" | "session" | "phase" | "hold" | "stop" | "error" | "warning";
   /** More members of the line, as JSON values. */
   readonly [fact: string]: unknown;
 }

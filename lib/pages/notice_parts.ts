@@ -59,6 +59,7 @@ ${sayOnce(notice, deprecation)}
 ${sayOnce(notice, removal)}
 </dl>
 ${sayOnce(notice, (each, prefix) => calendar(each, prefix, options))}
+${sayOnce(notice, holds)}
 ${sayOnce(notice, (each, prefix) => effects(each, prefix, options))}`;
 }
 
@@ -91,6 +92,19 @@ function calendar(notice: EndpointNotice, prefix: string, options: DatesOptions)
     `<li>${prefix}Brownout from ${time(start)} to ${time(end)}` +
     `${differ ? `, with ${code(String(status))}` : ""}</li>`
   );
+  return rows.length === 0 ? "" : `<ul>\n${rows.join("\n")}\n</ul>`;
+}
+
+/** Says until when the path was held, why, and what that called off. */
+function holds({ holds }: EndpointNotice, prefix: string): string {
+  const rows = holds.map(({ end, because, brownouts, sunsetAt }) => {
+    const effects = brownouts.map(({ start, end }) =>
+      `the brownout from ${time(start)} to ${time(end)} was called off`
+    );
+    if (sunsetAt !== null) effects.push(`the removal on ${time(sunsetAt)} was put off until then`);
+    const effect = effects.length === 0 ? "" : `: ${listOf(effects)}`;
+    return `<li>${prefix}Held until ${time(end)} (${escape(because)})${effect}</li>`;
+  });
   return rows.length === 0 ? "" : `<ul>\n${rows.join("\n")}\n</ul>`;
 }
 

@@ -16,6 +16,8 @@ export interface Server {
   readonly storage: ItemStorage;
   /** The settings that responses depend on. */
   readonly config: ServerConfig;
+  /** Returns the policy of each deprecated route at present, by its path: a hold may have changed it. */
+  readonly policies: () => RoutePolicies;
   /** Returns the time in milliseconds since the epoch. */
   readonly clock: () => number;
   /** Logs what fails, under an id that the client gets. */
@@ -32,7 +34,7 @@ export interface ServerConfig {
   readonly cacheMaxAge: number;
   /** The common policy, which the notice's top level announces. */
   readonly policy: Policy;
-  /** The policy of each deprecated route, by its path. */
+  /** The policy of each deprecated route as it is configured, by its path. */
   readonly policies: RoutePolicies;
   readonly publicUrl?: string | undefined;
   readonly contact?: string | undefined;

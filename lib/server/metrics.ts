@@ -10,7 +10,8 @@ import type { UsageCount } from "../usage/record/records.ts";
  * Starts exporting:
  * - `media_head.deprecated.requests`, a counter by route, method, phase, class of status and
  *   impact. The series of breaking calls start at 0, because a first sample is no increase.
- * - `media_head.sunset`, a gauge by route: the removal date, in seconds since the epoch.
+ * - `media_head.sunset`, a gauge by route: the removal date, in seconds since the epoch. A hold can
+ *   move it.
  * - `media_head.recording`, a gauge: 1, or 0 while the record of calls is interrupted.
  */
 export async function exportUsage(policies: RoutePolicies) {
@@ -24,8 +25,7 @@ export async function exportUsage(policies: RoutePolicies) {
     description: "When a deprecated route is removed, in seconds since the epoch",
     unit: "s",
   });
-  for (const [route, { sunsetAt }] of Object.entries(policies)) {
-    if (sunsetAt !== undefined) sunset.record(sunsetAt / 1000, { route });
+  for (const route of Object.keys(policies)) {
     for (const method of ["GET", "HEAD"]) {
       for (const phase of PHASES) {
         for (const status of ["2xx", "3xx", "4xx", "5xx"]) {
@@ -37,7 +37,14 @@ export async function exportUsage(policies: RoutePolicies) {
   const recording = meter.createGauge("media_head.recording", {
     description: "1, or 0 while the record of calls is interrupted",
   });
+  const announce = (policies: RoutePolicies) => {
+    for (const [route, { sunsetAt }] of Object.entries(policies)) {
+      if (sunsetAt !== undefined) sunset.record(sunsetAt / 1000, { route });
+    }
+  };
+  announce(policies);
   return {
+    announce,
     add(counts: readonly UsageCount[]): void {
       for (const { calls, route, method, phase, status, impact } of counts) {
         counter.add(calls, { route, method, phase, status: `${status[0]}xx`, impact });

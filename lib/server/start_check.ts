@@ -6,7 +6,9 @@ import { formatInstant } from "../http/timestamp.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import { requireOwner } from "../storage/owner.ts";
 import { openStorage } from "../storage/engines/open_storage.ts";
+import { holdTexts } from "../usage/output/hold_sentences.ts";
 import { deletedRoutes } from "../usage/record/deleted_routes.ts";
+import { policiesUnder, type RecordedHold } from "../usage/record/holds.ts";
 import type { Session } from "../usage/record/records.ts";
 import { networkOf } from "./addresses.ts";
 import { type Config, readConfig } from "./config.ts";
@@ -58,6 +60,8 @@ type Attempt = <T>(step: () => T | Promise<T>) => Promise<T | undefined>;
 interface Found {
   /** The sessions on record. */
   readonly sessions: readonly Session[];
+  /** The holds on record. */
+  readonly holds: readonly RecordedHold[];
   /** What is said of routes that are called, but deleted. */
   readonly deleted: readonly string[];
   /** Whether the database exists already. */
@@ -84,12 +88,13 @@ async function checkStorage(config: Config, attempt: Attempt): Promise<Found> {
   // Without a database, content is checked as if the start had just created it.
   const { media, ledger, checkWriting, close } = opened ??
     await openStorage({ ...config, database: IN_MEMORY }, {});
-  const { sessions, deleted } = await attempt(async () => {
+  const { sessions, holds, deleted } = await attempt(async () => {
     await checkWriting();
     await media.catalogue.version();
     const deleted = await deletedRoutes(ledger, Object.keys(config.policies));
-    return { sessions: await ledger.sessions(), deleted };
-  }) ?? { sessions: [], deleted: [] };
+    const { holds } = await ledger.holds();
+    return { sessions: await ledger.sessions(), holds, deleted };
+  }) ?? { sessions: [], holds: [], deleted: [] };
   if (content.kind === "bucket" || content.kind === "folder" && hasAccess) {
     await attempt(async () => {
       const { isCreating } = await media.checkPreparation();
@@ -97,17 +102,19 @@ async function checkStorage(config: Config, attempt: Attempt): Promise<Found> {
     });
   }
   await close();
-  return { sessions, deleted, isCreated };
+  return { sessions, holds, deleted, isCreated };
 }
 
 /** Says what a server with these settings would announce, and where its data are. */
-function announcementOf(config: Config, { sessions, deleted, isCreated }: Found): string[] {
-  const { host, port, policies } = config;
+function announcementOf(config: Config, found: Found): string[] {
+  const { sessions, holds, deleted, isCreated } = found;
+  const { host, port } = config;
+  const policies = policiesUnder(config.policies, holds);
   const { catalogue, content } = placesOf(config);
   const now = Date.now();
   const warnings = [
-    ...warningsOf(config, now),
-    ...unlikelyDates(policies, sessions, now),
+    ...warningsOf({ ...config, policies }, now),
+    ...unlikelyDates(config.policies, sessions, now),
     ...deleted,
   ];
   return [
@@ -115,13 +122,16 @@ function announcementOf(config: Config, { sessions, deleted, isCreated }: Found)
     `Database: ${catalogue}${isCreated ? "" : " (does not exist yet; a start creates it)"}`,
     `Content: ${content}`,
     `Network: --allow-net=${networkOf(config).join()}`,
-    ...Object.entries(policies).map(([path, policy]) => `${path}: ${policyText(policy)}`),
+    ...Object.entries(policies).map(([path, policy]) => `${path}: ${policyText(policy, now)}`),
     ...warnings.map((warning) => `Warning: ${warning}`),
   ];
 }
 
-/** Formats a policy, e.g. "deprecated from …; brownout from … to … (503); removed at … (410)". */
-function policyText(policy: Policy): string {
+/**
+ * Formats a policy, e.g. "deprecated from …; brownout from … to … (503); removed at … (410)", and
+ * the holds on it.
+ */
+function policyText(policy: Policy, now: number): string {
   const { deprecatedAt, sunsetAt, brownouts, afterSunset } = policy;
   const outages = brownouts.map(({ start, end, status }) =>
     `brownout from ${formatInstant(start)} to ${formatInstant(end)} (${status})`
@@ -129,5 +139,6 @@ function policyText(policy: Policy): string {
   const removal = sunsetAt === undefined
     ? "no date of removal"
     : `removed at ${formatInstant(sunsetAt)} (${afterSunset === "redirect" ? 308 : 410})`;
-  return [`deprecated from ${formatInstant(deprecatedAt)}`, ...outages, removal].join("; ");
+  const deprecation = `deprecated from ${formatInstant(deprecatedAt)}`;
+  return [deprecation, ...outages, removal, ...holdTexts(policy, now)].join("; ");
 }

@@ -1,7 +1,6 @@
 /** The lines that a server logs at its start. */
 
 import { announcedBy } from "../lifecycle/notice.ts";
-import { momentAt } from "../lifecycle/policy.ts";
 import type { Log } from "../log/log.ts";
 import { thisProcess } from "../usage/record/deno_process.ts";
 import type { Recorder } from "../usage/record/recorder.ts";
@@ -31,20 +30,20 @@ type StartSettings = Pick<
 export function logStart(
   { hostname, port }: Deno.NetAddr,
   config: StartSettings,
-  { samples, sessions, recorder: { session }, log }: {
+  { samples, sessions, recorder: { session, policies }, log }: {
     /** The paths of the samples that were published. */
     readonly samples: readonly string[];
     /** The sessions that were on record before this one. */
     readonly sessions: readonly Session[];
-    readonly recorder: Pick<Recorder, "session">;
+    readonly recorder: Pick<Recorder, "session" | "policies">;
     readonly log: Log;
   },
 ): void {
   const now = Date.now();
   const { deno } = Deno.version;
   const routes = Object.fromEntries(
-    Object.entries(config.policies)
-      .map(([path, policy]) => [path, announcedBy(policy, momentAt(policy, now))]),
+    Object.entries(policies)
+      .map(([path, policy]) => [path, announcedBy(policy, now)]),
   );
   const facts = sessionFacts(session, thisProcess());
   log({
@@ -57,7 +56,10 @@ export function logStart(
     routes,
     ...placesOf(config),
   });
-  const warnings = [...warningsOf(config, now), ...unlikelyDates(config.policies, sessions, now)];
+  const warnings = [
+    ...warningsOf({ ...config, policies }, now),
+    ...unlikelyDates(config.policies, sessions, now),
+  ];
   for (const message of warnings) log({ event: "warning", message });
   const origin = config.publicUrl ?? `http://localhost:${port}`;
   for (const path of samples) console.log(`curl -I ${origin}${path}`);

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The program `lifecycle`, with the commands `check` and `usage`. */
+/** The program `lifecycle`, with the commands `check`, `usage` and `hold`. */
 
 import process from "node:process";
 import { EXIT_STATUS, exitStatusOfCrash } from "../errors/exit_status.ts";
@@ -10,10 +10,11 @@ import { print, printError } from "./print.ts";
 
 /** Runs a command. Returns the exit status. */
 async function main(args: readonly string[]): Promise<number> {
-  if (args[0] === "usage") {
-    const { runUsage } = await import("./lifecycle_usage.ts"); // it alone needs a package
-    return await runUsage(args.slice(1));
+  const [name, ...rest] = args;
+  if (name === "usage") { // it and the next alone need a package
+    return await (await import("./lifecycle_usage.ts")).runUsage(rest);
   }
+  if (name === "hold") return await (await import("./lifecycle_hold.ts")).runHold(rest);
   const { text, isUsageError, exitStatus } = await runLifecycle(args);
   try {
     if (isUsageError) console.error(text);

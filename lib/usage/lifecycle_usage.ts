@@ -1,19 +1,16 @@
 /** The command `lifecycle usage`, for a record that applications keep with `openUsage()`. */
 
-import { type Command, CommanderError } from "commander";
+import type { Command } from "commander";
 import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { type DatabasePlace, requireDatabaseUrl } from "../database/place.ts";
-import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
-import { EXIT_STATUS, ExitError, exitStatusAfter } from "../errors/exit_status.ts";
+import type { DatabasePlace } from "../database/place.ts";
 import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
-import { StorageError } from "../errors/storage_error.ts";
 import { argument } from "../input/arguments.ts";
-import { messageOf, quoted, withoutPassword } from "../input/printable.ts";
-import { openLedger } from "./record/open_ledger.ts";
+import { quoted, withoutPassword } from "../input/printable.ts";
 import type { Session } from "./record/records.ts";
 import { judgedRoutes, latestSession } from "./verdict/announcements.ts";
 import { print, printError } from "./print.ts";
+import { runRecordCommand, withLedger } from "./record_program.ts";
 import { type PageFile, usageCommand, type UsageRecord } from "./usage_command.ts";
 
 /** The options that this command adds to those of every usage command. */
@@ -33,13 +30,9 @@ export async function runUsage(args: readonly string[]): Promise<number> {
   const command = usageCommand<ProgramOptions>({
     print,
     printError,
-    async withRecord({ database, ...options }, action) {
-      const place = requireDatabaseUrl(database, "--database");
-      const shown = place.kind === "sqlite" ? database : withoutPassword(database);
-      const onWarn = (message: string) => printError(`warning: ${message}`);
-      const opening = { setting: "--database", runtime: nodeRuntime, mustExist: true, onWarn };
-      const { ledger, close } = await openLedger(place, opening);
-      try {
+    withRecord: ({ database, ...options }, action) =>
+      withLedger(database, async (ledger, place) => {
+        const shown = place.kind === "sqlite" ? database : withoutPassword(database);
         const sessions = await ledger.sessions();
         await action({
           ledger,
@@ -53,39 +46,18 @@ export async function runUsage(args: readonly string[]): Promise<number> {
           probe: probeThrough(options, judgedRoutes(sessions)),
           openFile: (name) => openPage(name, place),
         });
-      } finally {
-        await close();
-      }
-    },
+      }),
   });
-  let help = "";
-  command.configureOutput({ writeOut: (text) => help += text });
-  try {
-    await withOptions(command).parseAsync(args, { from: "user" }).catch(async (error: unknown) => {
-      if (help === "") throw error;
-      await print(help.trimEnd());
-    });
-    return EXIT_STATUS.done;
-  } catch (error) {
-    if (error instanceof CommanderError) return EXIT_STATUS.wrongUsage; // and it has printed what is wrong
-    if (error instanceof ExitError) return error.status;
-    if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;
-    printError(messageOf(error));
-    return exitStatusAfter(error);
-  }
+  return await runRecordCommand(withOptions(command), args);
 }
 
 function withOptions(command: Command): Command {
   return command
-    .name("lifecycle usage")
-    .showHelpAfterError("(run with --help for usage)")
-    .exitOverride()
     .hook("preAction", (command) => {
       const { gate, probe } = command.opts();
       if (gate !== undefined || probe === undefined) return;
       command.error("error: option '--probe <url>' needs '--gate'");
     })
-    .requiredOption("--database <url>", "the record: sqlite:PATH, or postgres://…")
     .option(
       "--probe <url>",
       "with --gate, the URL of an item under a route, to find caches in front; repeatable",

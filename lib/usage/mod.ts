@@ -206,7 +206,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     mayStartUnregistered: !required,
     mayServeUnrecorded: unrecorded === "serve",
   });
-  const phases = new PhaseLog({ policies, clock: Date.now, log });
+  const phases = new PhaseLog({ policies: () => recorder.policies, clock: Date.now, log });
   try {
     await recorder.start();
   } catch (error) {
@@ -252,26 +252,35 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     const { extensions, ineffective } = readExtensions(own, { policy, client: identify });
     const ends = new Map(Object.entries(extensions));
     const clientOf = (request: Incoming, rest: Rest) => idOf(() => identify?.(request, ...rest));
+    const currentPolicy = () => recorder.policies[route] ?? policy;
     const apply = retirementOf(policy, given, {
+      policy: currentPolicy,
       answers: new Set(answers),
       recognize: ends.size === 0 ? undefined : (request, rest) => {
         const client = clientOf(request, rest);
-        return { client, policy: extendedPolicy(policy, ends.get(client.id ?? NO_ID)) };
+        return { client, policy: extendedPolicy(currentPolicy(), ends.get(client.id ?? NO_ID)) };
       },
       arrive(fields) {
         if (isProbe(fields)) return undefined;
         intents.arrive(route);
         return intents.isHeld(route) || mayAnswer(route);
       },
-      count({ phase, until, status, breaks }, { method, headers }, request, rest, client) {
+      count({ phase, until, status, breaks }, { method, headers }, request, rest, known) {
         if (closing !== undefined) {
           wasLate = true;
           faults.report(LATE, { route });
           return;
         }
         const moment = { phase, until };
-        const counter = meter.counterFor({ route, method, moment, status, breaks });
-        const { id, report } = client ?? clientOf(request, rest);
+        const counter = meter.counterFor({
+          route,
+          policy: known.policy,
+          method,
+          moment,
+          status,
+          breaks,
+        });
+        const { id, report } = known.client ?? clientOf(request, rest);
         counter.count(headers, id);
         report?.(route); // after the count, which no failure may prevent
       },

@@ -14,6 +14,7 @@ import { ownerPage, type OwnerPageOptions } from "./output/owner_page.ts";
 import { textOf } from "./output/phrase.ts";
 import { gateText, usageText } from "./output/text.ts";
 import { sessionText } from "./output/wording.ts";
+import { policiesUnder } from "./record/holds.ts";
 import type { Ledger } from "./record/ledger.ts";
 import type { Session } from "./record/records.ts";
 import { announcedPolicies, judgedRoutes } from "./verdict/announcements.ts";
@@ -259,10 +260,11 @@ async function startProbe(
 ): Promise<(() => Promise<ProbeResult>) | undefined> {
   if (way === undefined) return undefined;
   const sessions = await ledger.sessions();
+  const { holds } = await ledger.holds();
   return await probe(ledger, {
     ...way,
     routes: routes ?? judgedRoutes(sessions),
-    policies: announcedPolicies(sessions),
+    policies: policiesUnder(announcedPolicies(sessions), holds),
   });
 }
 

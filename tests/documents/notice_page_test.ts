@@ -2,6 +2,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { unescape } from "@std/html/entities";
 import { noticePage } from "../../lib/documents/notice_page.ts";
 import { noticeAt } from "../../lib/lifecycle/notice.ts";
+import { underHold } from "../../lib/lifecycle/hold.ts";
 import { PHASES } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { PROBLEM_TYPES } from "../../lib/server/problems.ts";
@@ -49,6 +50,37 @@ Deno.test("noticePage() describes every phase", () => {
     for (const text of texts[phase]) assertMatch(textOf(html), text);
     assertMatch(html, /<dd><time datetime="2027-06-30T12:00:00Z">30 Jun 2027, 12:00 UTC</);
   }
+});
+
+Deno.test("noticePage() says until when a path is held, why, and what that called off", () => {
+  const hold = (start: string, end: string, because: string) => {
+    return { start: Date.parse(start), end: Date.parse(end), because };
+  };
+  const may = hold("2027-05-03T09:10Z", "2027-05-10", "<billing> is down");
+  const june = hold("2027-06-20", "2027-07-05", "b");
+  const idle = hold("2027-04-01", "2027-04-02", "c");
+  const held = [idle, may].reduce(underHold, POLICY);
+  const called = "Held until 10 May 2027, 00:00 UTC (<billing> is down): the brownout from " +
+    "3 May 2027, 09:10 UTC to 3 May 2027, 17:30 UTC was called off";
+  const during = textOf(pageAt("2027-05-03T12:00Z", held).html);
+  assertStringIncludes(
+    during,
+    "still working. Everything works until the next brownout, 10 Jun 2027, 00:00 UTC.",
+  );
+  assertStringIncludes(during, ` ${called} `);
+  assert(!during.includes("(c)"), "one that called nothing off, and is over");
+  assertStringIncludes(
+    textOf(pageAt("2027-04-01T12:00Z", held).html),
+    " Held until 2 Apr 2027, 00:00 UTC (c) ",
+  );
+  const later = textOf(pageAt("2027-07-01T12:00Z", underHold(POLICY, june)).html);
+  assertStringIncludes(later, "Everything works until the removal, 5 Jul 2027, 00:00 UTC.");
+  const putOff = "Held until 5 Jul 2027, 00:00 UTC (b): the removal on 30 Jun 2027, 12:00 UTC " +
+    "was put off until then";
+  assertStringIncludes(later, putOff);
+  const one = textOf(pageAt("2027-05-03T12:00Z", held, POLICY).html);
+  assertStringIncludes(one, `/audio/{token}: ${called} `);
+  assert(!one.includes("/video/{token}: Held"));
 });
 
 Deno.test("noticePage() says what to do right below the headline and the state", () => {

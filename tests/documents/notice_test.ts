@@ -1,5 +1,6 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { NOTICE } from "../../lib/documents/notice_schema.ts";
+import { underHolds } from "../../lib/lifecycle/hold.ts";
 import { noticeAt } from "../../lib/lifecycle/notice.ts";
 import type { Policy } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
@@ -40,6 +41,7 @@ Deno.test("/deprecation serves the policy as JSON that matches its schema", asyn
     ],
     brownoutStatus: 503,
     afterSunset: "redirect",
+    holds: [],
   };
   assertEquals(notice, {
     ...dates,
@@ -67,6 +69,7 @@ Deno.test("/deprecation serves the policy as JSON that matches its schema", asyn
     brownouts: [],
     brownoutStatus: 410,
     afterSunset: "redirect",
+    holds: [],
   } as const;
   assertEquals(staggered.endpoints.map(({ phase }) => phase), ["removed", "deprecated"]);
   assertEquals(staggered.endpoints[1], { ...video, ...announced });
@@ -79,6 +82,61 @@ Deno.test("/deprecation serves the policy as JSON that matches its schema", asyn
   const { brownoutStatus, afterSunset, ...over } = NOTICE.parse(noticeAt(POLICY, [], { now }));
   assertEquals([over.phase, over.endpoints], ["removed", []]);
   assertEquals([brownoutStatus, afterSunset], [undefined, undefined]);
+});
+
+Deno.test("/deprecation says in JSON what a hold called off, also of the common policy", async () => {
+  const config = underPolicy(POLICY);
+  const hold = {
+    start: Date.parse("2027-05-03T09:10Z"),
+    end: Date.parse("2027-07-01"),
+    because: "billing is down",
+    route: undefined,
+  };
+  const handle = plainHandler({
+    storage: failing(new Error("The notice needs no storage")),
+    config: { cacheMaxAge: 300, ...config },
+    policies: () => underHolds(config.policies, [hold]),
+    clock: () => Date.parse("2027-05-03T12:00:00Z"),
+    log() {},
+  });
+  const headers = { Accept: "application/json" };
+  const answer = await seen(await handle(new Request(`${ORIGIN}/deprecation`, { headers })));
+  const notice = NOTICE.parse(JSON.parse(new TextDecoder().decode(answer.content)));
+  const dates = {
+    phase: "deprecated",
+    phaseEndsAt: "2027-07-01T00:00:00Z",
+    sunsetAt: "2027-07-01T00:00:00Z",
+    brownouts: [
+      { start: "2027-03-01T09:00:00Z", end: "2027-03-01T10:00:00Z", status: 503 },
+      { start: "2027-05-03T09:00:00Z", end: "2027-05-03T09:10:00Z", status: 503 },
+    ],
+    holds: [{
+      start: "2027-05-03T09:10:00Z",
+      end: "2027-07-01T00:00:00Z",
+      because: "billing is down",
+      brownouts: [
+        { start: "2027-05-03T09:10:00Z", end: "2027-05-03T17:30:00Z" },
+        { start: "2027-06-10T00:00:00Z", end: "2027-06-11T00:00:00Z" },
+      ],
+      sunsetAt: "2027-06-30T12:00:00Z",
+    }],
+  } as const;
+  assertEquals<unknown>(notice, { ...notice, ...dates });
+  assertEquals<unknown>(notice.endpoints, notice.endpoints.map((each) => ({ ...each, ...dates })));
+  // The common policy is not that of the first path, which has dates of its own.
+  const own = underPolicy(POLICY, {
+    "/audio/:token": definePolicy({ deprecatedAt: "2027-02-02" }),
+  });
+  const staggered = plainHandler({
+    storage: failing(new Error("The notice needs no storage")),
+    config: { cacheMaxAge: 300, ...own },
+    policies: () => underHolds(own.policies, [hold]),
+    clock: () => Date.parse("2027-05-03T12:00:00Z"),
+    log() {},
+  });
+  const other = await staggered(new Request(`${ORIGIN}/deprecation`, { headers }));
+  const common = await other.json();
+  assertEquals(common, { ...common, ...dates });
 });
 
 Deno.test("/deprecation is negotiated, conditional, and the same for HEAD", async () => {

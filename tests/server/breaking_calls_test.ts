@@ -140,7 +140,7 @@ const ROWS: readonly Row[] = [
 Deno.test("createHandler() counts as breaking exactly the calls that the removal breaks", async () => {
   for (const [index, [call, status, impact]] of ROWS.entries()) {
     const { method = "HEAD", target = `/audio/${TOKEN}`, fields, policy = DEPRECATED } = call;
-    const meter = new UsageMeter({});
+    const meter = new UsageMeter();
     const { intents, asked } = fakeIntents();
     const handle = plainHandler({
       storage: call.storage ?? new OneItem(),
@@ -170,7 +170,7 @@ Deno.test("createHandler() counts as breaking exactly the calls that the removal
 Deno.test("createHandler() answers 503 to exactly these calls if the ledger does not take them, on HEAD and GET alike", async () => {
   for (const [index, [call, status, impact]] of ROWS.entries()) {
     const { method = "HEAD", target = `/audio/${TOKEN}`, fields, policy = DEPRECATED } = call;
-    const meter = new UsageMeter({});
+    const meter = new UsageMeter();
     const { intents, asked } = fakeIntents(() => false);
     const handle = plainHandler({
       storage: call.storage ?? new OneItem(),
@@ -209,7 +209,7 @@ Deno.test("createHandler() cancels content that it may not send", async () => {
     config: { cacheMaxAge: 300, ...underPolicy(DEPRECATED) },
     clock: () => NOON,
     log() {},
-    recorder: { meter: new UsageMeter({}), intents, fault: undefined },
+    recorder: { meter: new UsageMeter(), intents, fault: undefined },
   });
   const response = await handle(new Request(`http://test/audio/${TOKEN}`));
   assertEquals([response.status, isCancelled], [503, true]);
@@ -223,7 +223,7 @@ Deno.test("createHandler() asks for no intent for the gate's probe and for lifec
     config: { cacheMaxAge: 300, ...underPolicy(DEPRECATED) },
     clock: () => NOON,
     log() {},
-    recorder: { meter: new UsageMeter({}), intents, fault: undefined },
+    recorder: { meter: new UsageMeter(), intents, fault: undefined },
   });
   for (
     const headers of [{ "Lifecycle-Probe": "0123456789abcdef" }, {

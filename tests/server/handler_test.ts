@@ -113,7 +113,7 @@ Deno.test("createHandler() answers 500 if even the response cannot be made", asy
 
 Deno.test("createHandler() answers 200 to a health check that says what is wrong with the counting", async () => {
   const { intents } = fakeIntents();
-  const recorder = { meter: new UsageMeter({}), intents, fault: undefined as string | undefined };
+  const recorder = { meter: new UsageMeter(), intents, fault: undefined as string | undefined };
   const options = { config: CONFIG, clock: now, log() {}, recorder };
   const handle = plainHandler({ storage: new OneItem(), ...options });
   for (const [fault, text] of [[undefined, "ok\n"], ["…", "ok, but …\n"]]) {
@@ -236,7 +236,8 @@ Deno.test("createHandler() answers 500 even if the URL cannot be matched", async
   } as unknown as URLPattern;
   const routes = [{ pattern: broken, serves: ["audio"] as const }];
   const server = { routes, storage: new OneItem(), config: CONFIG, clock: now };
-  const handle = createHandler({ ...server, faults: new FaultLog(() => {}) });
+  const policies = () => CONFIG.policies;
+  const handle = createHandler({ ...server, policies, faults: new FaultLog(() => {}) });
   for (const method of ["GET", "HEAD"]) {
     const request = new Request(`http://test/audio/${newToken()}`, { method });
     const { response, reusableUntil } = await handle(request, now());

@@ -72,7 +72,7 @@ Deno.test("a prepared response is sent only while the ledger holds the intent fo
   const { intents, asked } = fakeIntents(() => takes);
   const storage = new OneItem();
   const cached = new CachedStorage(storage, storage, () => NOW);
-  const meter = new UsageMeter({});
+  const meter = new UsageMeter();
   const recorder = { meter, intents, fault: undefined };
   const options = { storage: cached, config: CONFIG, clock: () => NOW, log() {}, recorder };
   const handle = servedHandler(options);

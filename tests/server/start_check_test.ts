@@ -67,6 +67,32 @@ test("--check names unlikely dates, unless the record has announced them", async
   await server.stop();
 });
 
+test("--check says what holds call off, and announces the dates that are left", async () => {
+  await using subject = await openLocal();
+  const until = Math.floor(Date.now() / 1_000) * 1_000 + 3_600_000;
+  await subject.ledger.hold({ route: "/audio/:token", until, because: "billing is down" });
+  const instant = (time: number) => `${new Date(time).toISOString().slice(0, 19)}Z`;
+  const { code, out, err } = await run(["--check"], subject.folder, {
+    DEPRECATED_AT: "1999-01-01",
+    SUNSET_AT: "2001-01-01",
+  });
+  assertEquals([code, err], [0, ""]);
+  const [audio, video] = out.split("\n").filter((line) => line.startsWith("/"));
+  assertEquals(
+    audio,
+    `/audio/:token: deprecated from 1999-01-01T00:00:00Z; removed at ${instant(until)} (410); ` +
+      `held until ${
+        instant(until)
+      } (billing is down): the sunset at 2001-01-01T00:00:00Z was put off until then`,
+  );
+  assertMatch(video ?? "", /removed at 2001-01-01T00:00:00Z \(410\)$/);
+  assertMatch(
+    out,
+    /Warning: The sunset has passed, so these routes answer as removed: \/video\/:token\. /,
+  );
+  assertMatch(out, /Warning: \/audio\/:token and \/video\/:token: the sunset on 2001-01-01T/);
+});
+
 test("--check registers nothing in storage that exists, and notices the content of another catalogue", async () => {
   await using subject = await openLocal();
   await using other = await openLocal();

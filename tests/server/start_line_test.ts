@@ -47,6 +47,7 @@ needing("processes")(
       const retirement = {
         ...{ phase: "deprecated", phaseEndsAt: null, deprecatedAt: "2026-11-21T00:00:00Z" },
         ...{ sunsetAt: null, brownouts: [], brownoutStatus: 503, afterSunset: "gone" },
+        holds: [],
       };
       assertEquals(mistyped.first?.["routes"], {
         "/audio/:token": retirement,

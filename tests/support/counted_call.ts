@@ -11,6 +11,7 @@ export const PROCESS = { machine: "web-1", pid: 4711, started: NOON - DAY } as c
 /** An answer of a deprecated route, with everything that a meter distinguishes. */
 export const ANSWER = {
   route: "/audio/:token",
+  policy: { brownouts: [] },
   method: "HEAD",
   moment: { phase: "deprecated", until: Infinity },
   status: 200,

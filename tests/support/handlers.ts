@@ -9,10 +9,18 @@ import { createHandler } from "../../main.ts";
 import { ROUTES } from "./routes.ts";
 
 /** What a test gives: all but the routes, and where to log faults. */
-type Options = Omit<Server, "routes" | "faults"> & { readonly log: Log };
+type Options =
+  & Omit<Server, "routes" | "faults" | "policies">
+  & Partial<Pick<Server, "policies">>
+  & { readonly log: Log };
 
-function handlerOf({ log, ...server }: Options): Handler {
-  return createHandler({ ...server, routes: ROUTES, faults: new FaultLog(log) });
+function handlerOf({ log, policies, ...server }: Options): Handler {
+  return createHandler({
+    ...server,
+    policies: policies ?? (() => server.config.policies),
+    routes: ROUTES,
+    faults: new FaultLog(log),
+  });
 }
 
 /** Creates the handler as it is served: with prepared responses around it. */

@@ -32,6 +32,7 @@ export function ledgerAt(
     timeline: TIMELINE,
     unlessLocked: database.unlessLocked,
     batch: database.batch,
+    listOf: (columns) => database.listOf(columns),
     rowsOf: (...args) => database.rowsOf(...args),
     query: (statement) => database.query(dated(statement)),
     queryAfterChanges: (statement, table) => database.queryAfterChanges(dated(statement), table),

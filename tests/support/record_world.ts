@@ -24,6 +24,7 @@ const TABLES = [
   "media_head_day",
   "media_head_session",
   "media_head_intent",
+  "media_head_hold",
   "media_head_ledger",
 ];
 /** Stand in every statement for the time and the timeline at which it is run. */
@@ -384,6 +385,7 @@ export class World {
       timeline: TIMELINE,
       unlessLocked,
       batch,
+      listOf: (columns) => node().database.listOf(columns),
       rowsOf: (...args) => node().database.rowsOf(...args),
       query: (statement) => use((database) => database.query(dated(statement)), false),
       queryAfterChanges: (statement) => use((database) => database.query(dated(statement)), false),

@@ -1,6 +1,7 @@
 /**
- * An application whose record of calls is at the URL that is its argument. It answers at once, but
- * never under a path that ends with `/slow`. It prints its port.
+ * An application whose record of calls is at the URL that is its first argument. The second one is
+ * the settings of its policy, as JSON. It answers at once, but never under a path that ends with
+ * `/slow`. It prints its port.
  */
 
 import { createServer } from "node:http";
@@ -9,8 +10,8 @@ import process from "node:process";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { openUsage } from "../../lib/usage/mod.ts";
 
-const [database = ""] = process.argv.slice(2);
-const policy = definePolicy({ deprecatedAt: "2026-01-01" });
+const [database = "", settings = ""] = process.argv.slice(2);
+const policy = definePolicy(JSON.parse(settings));
 const usage = await openUsage(database, { routes: { "/v1": policy, "/v2": policy } });
 const old = { "/v1": usage.retire("/v1"), "/v2": usage.retire("/v2") };
 

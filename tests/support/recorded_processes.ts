@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { requireDatabaseUrl } from "../../lib/database/place.ts";
 import { DENO_RUNTIME } from "../../lib/database/sqlite/deno_runtime.ts";
 import { ExitError } from "../../lib/errors/exit_status.ts";
+import type { PolicySettings } from "../../lib/lifecycle/policy_settings.ts";
 import { openLedger } from "../../lib/usage/record/open_ledger.ts";
 import { usageCommand } from "../../lib/usage/usage_command.ts";
 import { fromRoot } from "./paths.ts";
@@ -137,14 +138,20 @@ export class ApplicationProcess implements AsyncDisposable {
   /**
    * Starts it on a record, and waits until it listens.
    *
-   * @param limits For `ulimit`, as for a server.
+   * @param options `limits` for `ulimit`, as for a server, and the `settings` of the policy.
    */
-  static async start(database: string, limits?: string): Promise<ApplicationProcess> {
+  static async start(
+    database: string,
+    { limits, settings = { deprecatedAt: "2026-01-01" } }: {
+      readonly limits?: string | undefined;
+      readonly settings?: PolicySettings;
+    } = {},
+  ): Promise<ApplicationProcess> {
     const config = `--config=${fromRoot("deno.json")}`;
     const [program = "", ...args] = [
       ...(limits === undefined ? [] : ["bash", "-c", `ulimit ${limits}; exec "$@"`, "bash"]),
       ...[Deno.execPath(), "run", "--quiet", "--no-prompt", "--allow-all", config],
-      ...[fromRoot("tests/support/recorded_main.ts"), database],
+      ...[fromRoot("tests/support/recorded_main.ts"), database, JSON.stringify(settings)],
     ];
     const child = new Deno.Command(program, {
       args,

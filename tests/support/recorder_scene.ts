@@ -97,7 +97,7 @@ export async function openScene() {
       (await Array.fromAsync(ledger.usage(""))).reduce((sum, { calls }) => sum + calls, 0),
     /** Copies the tables, and returns a function that puts them back. */
     async copy() {
-      const tables = ["usage", "day", "session", "intent", "ledger"].map((name) =>
+      const tables = ["usage", "day", "session", "intent", "hold", "ledger"].map((name) =>
         `media_head_${name}`
       );
       const run = (...texts: string[]) => database.transact(texts.map((text) => ({ text })));

@@ -1,6 +1,7 @@
 /** Reports on ledgers written by hand. */
 
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
+import type { RecordedHold } from "../../lib/usage/record/holds.ts";
 import {
   type ClientHistory,
   type Intent,
@@ -118,6 +119,8 @@ interface ReportOptions extends Partial<UsageReportOptions> {
   readonly timeline?: string;
   /** The rows that were recorded before the days on which clients called were read; by default all. */
   readonly before?: readonly UsageRow[];
+  /** The holds on record. */
+  readonly holds?: readonly RecordedHold[];
 }
 
 /** How the media server's sentences name its command and settings. */
@@ -132,7 +135,7 @@ export const PROGRAM: ProgramNames = {
 export async function report(
   rows: readonly UsageRow[],
   sessions: readonly Session[],
-  { started, lag = 0, timeline = "7-1", usageDays = 400, before = rows, ...options }:
+  { started, lag = 0, timeline = "7-1", usageDays = 400, before = rows, holds = [], ...options }:
     ReportOptions = {},
 ): Promise<UsageReport> {
   const ordered = sessions.toSorted((a, b) => a.began - b.began)
@@ -148,6 +151,7 @@ export async function report(
     time: () => Promise.resolve({ clock: now - lag, now }),
     started: () => Promise.resolve(started ?? ordered[0]?.began),
     timeline: () => Promise.resolve(timeline),
+    holds: () => Promise.resolve({ holds, faults: [] }),
   };
   const question = {
     ...{ days: 7, now: NOW, program: PROGRAM, sessions: ordered },

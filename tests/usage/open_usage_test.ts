@@ -21,8 +21,9 @@ import { CONTACT } from "../../lib/input/contact.ts";
 import { CHECK_CLIENT } from "../../lib/lifecycle/breaking.ts";
 import { runLifecycle } from "../../lib/lifecycle/checking/check.ts";
 import { PhaseLog } from "../../lib/log/phases.ts";
+import { runHold } from "../../lib/usage/lifecycle_hold.ts";
 import { runUsage } from "../../lib/usage/lifecycle_usage.ts";
-import { type LogEvent, openUsage, type UsageOptions } from "../../lib/usage/mod.ts";
+import { type LogEvent, openUsage, type Usage, type UsageOptions } from "../../lib/usage/mod.ts";
 import { openLedger } from "../../lib/usage/record/open_ledger.ts";
 import { askGate } from "../support/gate.ts";
 import { inFolder } from "../support/media_cli.ts";
@@ -102,6 +103,66 @@ test("openUsage() logs changes of phase, and those until the end", () =>
     await usage.close();
     const changes = events.filter(({ event }) => event === "phase");
     assertEquals(changes, [{ event: "phase", route: "/v1", phase: "deprecated" }]);
+  }));
+
+test("openUsage() learns of a hold at its start, and with the write of an intent", () =>
+  inFolder(async (folder) => {
+    const database = `sqlite:${folder}/calls.sqlite`;
+    const policy = definePolicy({
+      deprecatedAt: "1999-01-01",
+      sunsetAt: "2999-01-01",
+      brownouts: ["2000-01-01/2998-01-01"],
+    });
+    const options = { routes: { "/v1": policy } };
+    /** Sends two calls through each kind of middleware. Returns their statuses. */
+    const statusesOf = async (usage: Usage) => {
+      const handler = usage.withLifecycle(old, "/v1");
+      const retired = usage.retire("/v1");
+      const server = createServer((request, response) =>
+        void retired(request, response, () => response.end("old"))
+      ).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const { port } = server.address() as AddressInfo;
+      const statuses: number[] = [];
+      for (let call = 0; call < 2; call++) {
+        const response = await handler(new Request("http://test/v1"));
+        await response.body?.cancel();
+        statuses.push(response.status, (await requestRaw(port, "HEAD", "/v1")).status);
+      }
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      return statuses;
+    };
+    const hold = async (...words: string[]) => {
+      let text = "";
+      const write = ((part: string, done?: () => void) => {
+        text += part;
+        done?.();
+        return true;
+      }) as typeof process.stdout.write;
+      using _stdout = stub(process.stdout, "write", write);
+      assertEquals(await runHold(["--database", database, ...words]), 0);
+      return text;
+    };
+    const until = new Date(Date.now() + 86_400_000).toISOString();
+
+    const running = await opened(folder, options);
+    const put = await hold("--until", until, "--because", "billing is down", "--route", "/v1");
+    assertStringIncludes(put, "/v1: the brownout from ");
+    assertEquals(await statusesOf(running.usage), [503, 200, 200, 200]);
+    await running.usage.close();
+    const started = await opened(folder, options);
+    assertEquals(await statusesOf(started.usage), [200, 200, 200, 200]);
+    const [line, ...others] = started.events.filter(({ event }) => event === "hold");
+    assertEquals([line?.["hold"], line?.["because"], others], ["begins", "billing is down", []]);
+    assertMatch(await hold("--release"), /^Released: \/v1 from /);
+    assertMatch(await hold(), /^\/v1 from \S+ to \S+ \(billing is down\), released at /);
+    await started.usage.close();
+    const phases = (await started.rows()).map(({ phase, calls }) => [phase, calls]);
+    assertEquals(
+      phases.toSorted(),
+      [["brownout", 1], ["deprecated", 4], ["deprecated", 3]].toSorted(),
+    );
   }));
 
 test("openUsage() counts a call even if the route's clock fails", () =>

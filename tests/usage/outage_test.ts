@@ -184,7 +184,9 @@ async function playApplication(
   _folder: string,
   all: AsyncDisposableStack,
 ): Promise<void> {
-  const { port } = all.use(await ApplicationProcess.start(place.url, place.options?.limits));
+  const { port } = all.use(
+    await ApplicationProcess.start(place.url, { limits: place.options?.limits }),
+  );
   await play({ port, held: () => "/v1/a", other: () => "/v2/a", served: 200 }, place);
 }
 

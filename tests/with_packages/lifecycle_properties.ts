@@ -2,11 +2,14 @@
 
 // deno-lint-ignore-file no-import-prefix -- a start would download what the import map has
 
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import fc from "npm:fast-check@4.10.2";
 import { parseItem } from "npm:structured-headers@2.1.0";
 import { parseLinks } from "../../lib/http/link.ts";
 import { inspect } from "../../lib/lifecycle/checking/inspect.ts";
+import { underHold } from "../../lib/lifecycle/hold.ts";
+import { type BrownoutStatus, momentAt, type Policy } from "../../lib/lifecycle/policy.ts";
+import { refusal } from "../../lib/lifecycle/refusal.ts";
 
 const parts = [
   ...["@", "-", "1798761600", ".5", "true", "?1", ";", " ", "a", "=", '"b"', '"', ":YQ==:", "%"],
@@ -92,3 +95,45 @@ function sendable(fields: Record<string, string>): Headers | undefined {
     return undefined;
   }
 }
+
+Deno.test("a policy under any holds refuses what it refused before, except while one lasts", () => {
+  const day = Date.parse("2027-01-01");
+  const instant = fc.integer({ min: 0, max: 60 }).map((hours) => day + hours * 3_600_000);
+  const interval = fc.tuple(instant, instant).filter(([a, b]) => a !== b)
+    .map(([a, b]) => ({ start: Math.min(a, b), end: Math.max(a, b) }));
+  const status = fc.constantFrom(503, 410) as fc.Arbitrary<BrownoutStatus>;
+  const brownouts = fc.array(fc.tuple(interval, status), { maxLength: 4 });
+  const sunset = fc.option(instant, { nil: undefined });
+  const policies = fc.tuple(brownouts, sunset).map(([drawn, sunsetAt]): Policy => {
+    const ordered = drawn.map(([interval, status]) => ({ ...interval, status }))
+      .sort((a, b) => a.start - b.start)
+      .filter(({ start, end }, at, all) =>
+        end < (sunsetAt ?? Infinity) && all.slice(0, at).every((other) => other.end <= start)
+      );
+    const common = { brownoutStatus: 503, afterSunset: "gone", documentation: undefined } as const;
+    return { ...common, deprecatedAt: day, sunsetAt, brownouts: ordered };
+  });
+  const holds = fc.array(interval.map((each) => ({ ...each, because: "b" })), { maxLength: 4 });
+  let spared = 0;
+  fc.assert(
+    fc.property(policies, holds, (policy, holds) => {
+      const held = holds.reduce(underHold, policy);
+      const last = Math.max(...holds.map(({ end }) => end));
+      for (let now = day; now < day + 62 * 3_600_000; now += 1_800_000) {
+        const [before, after] = [policy, held].map((each) => {
+          const refused = refusal(each, { now, maxAge: 300 });
+          return refused && [refused.status, momentAt(each, now).phase] as const;
+        });
+        const isHeld = holds.some(({ start, end }) => start <= now && now < end);
+        // The sunset comes once: after a hold that moved it, at the end of the last one.
+        const isLater = before?.[1] === "removed" && now < last;
+        assertEquals(after, isHeld || isLater ? undefined : before);
+        if (isHeld && before !== undefined) spared++;
+        const { until } = momentAt(held, now);
+        assert(until > now);
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+  assert(spared > 1_000, `${spared} instants were spared`);
+});

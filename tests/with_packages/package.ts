@@ -153,7 +153,10 @@ test("the package works on the oldest Node and the newest, on Deno and on Bun", 
   assertEquals((await run(folder, "node", command, "check", url, "http://127.0.0.1:9")).code, 2);
   const wrong = await run(folder, "node", command, "chek");
   assertEquals([wrong.code, wrong.text], [2, ""]);
-  assertMatch(wrong.errors, /^lifecycle: expected "check" or "usage", got "chek"\n\nUsage: /);
+  assertMatch(
+    wrong.errors,
+    /^lifecycle: expected "check", "usage" or "hold", got "chek"\n\nUsage: /,
+  );
 });
 
 test("the package's types are found in both ways, by the oldest TypeScript and the newest", async () => {

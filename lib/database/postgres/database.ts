@@ -248,6 +248,10 @@ export class PostgresDatabase implements Database {
     throw new StorageError("postgres", `${fault}: ${upgrade}`);
   }
 
+  listOf(columns: readonly string[]): string {
+    return `coalesce(json_agg(json_build_array(${columns.join(", ")})), '[]')`;
+  }
+
   rowsOf(
     types: readonly ColumnType[],
     rows: readonly (readonly Value[])[],

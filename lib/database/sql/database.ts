@@ -54,6 +54,9 @@ export interface Database {
   /** The number of rows per statement that is fastest to add or look up. */
   readonly batch: number;
 
+  /** Returns an SQL expression that aggregates rows: JSON with a list of columns for each of them. */
+  listOf(columns: readonly string[]): string;
+
   /**
    * Returns rows as a query to insert or select from, in the form that the engine reads fastest.
    * The statement that contains it can have no other values.

@@ -98,6 +98,10 @@ export class SqliteDatabase implements Database {
     return database;
   }
 
+  listOf(columns: readonly string[]): string {
+    return `json_group_array(json_array(${columns.join(", ")}))`;
+  }
+
   rowsOf(_: readonly ColumnType[], rows: readonly (readonly Value[])[]): Required<Statement> {
     let at = 0;
     const list = rows.map((row) => `(${row.map(() => `$${++at}`).join(", ")})`);

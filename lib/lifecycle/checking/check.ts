@@ -13,7 +13,7 @@ const USAGE = `Usage: lifecycle check [--json] [--header "NAME: VALUE"]... URL..
 Sends a HEAD and a GET to each URL; prints what they announce, and every fault.
 Exits with 0 if there is none, 1 if there are some, 2 if a URL cannot be reached.
 Prints this for --help or -h, and the version for --version.
-See also: lifecycle usage --help`;
+See also: lifecycle usage --help, and lifecycle hold --help`;
 
 const VERSION = "0.1.0";
 
@@ -101,7 +101,7 @@ function readWords(args: readonly string[]) {
   }));
   if (help || version) return { fields, isJson, version: !help };
   if (command !== "check") {
-    throw new TypeError(`expected "check" or "usage", got "${command ?? ""}"`);
+    throw new TypeError(`expected "check", "usage" or "hold", got "${command ?? ""}"`);
   }
   if (urls.length === 0) throw new TypeError("expected a URL");
   const wrong = urls.find((url) => !/^https?:/i.test(url) || !URL.canParse(url));

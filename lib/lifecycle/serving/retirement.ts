@@ -27,6 +27,8 @@ export interface CallRecord<
   Rest extends readonly unknown[],
   Client = unknown,
 > {
+  /** Returns the policy at present, if another than the one that was given may apply. */
+  readonly policy?: () => Policy;
   /** The statuses that count as calls though the library takes them for failures. */
   readonly answers?: ReadonlySet<number> | undefined;
   /**
@@ -49,14 +51,14 @@ export interface CallRecord<
    * Counts a call, before the option `onCount` is told of it. Never throws.
    *
    * @param head What could be read of the request.
-   * @param client The client, if it was asked for before.
+   * @param known The policy that determined the response, and the client, if it was asked for before.
    */
   count(
     call: LifecycleCall,
     head: RequestHead,
     request: Incoming,
     rest: Rest,
-    client: Client | undefined,
+    known: { readonly policy: Policy; readonly client?: Client },
   ): void;
   /** Notes that such a call was counted. */
   leave(): void;
@@ -140,7 +142,7 @@ export function retirementOf<
   return (request, ...rest) => {
     const start = readClock();
     const known = record?.recognize?.(request, rest);
-    const { policy = common } = known ?? {};
+    const policy = known?.policy ?? record?.policy?.() ?? common;
     const moment = momentAt(policy, start);
     const { until } = moment;
     // Read before the handler runs, because nothing can be read after an upgrade to a WebSocket.
@@ -194,7 +196,7 @@ export function retirementOf<
             answers: record?.answers,
           });
         const call = { ...caller, ...moment, status, breaks };
-        record?.count(call, head, request, rest, known?.client);
+        record?.count(call, head, request, rest, { ...known, policy });
         attempt("onCount", () => onCount?.(call, request, ...rest));
         if (hasArrived) record?.leave();
       }),

@@ -5,6 +5,7 @@ import type { IgnoredClient } from "../verdict/named_clients.ts";
 import type { TrustableDoubt } from "../verdict/doubts.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import { extensionLines } from "./extension_sentences.ts";
+import { holdLines } from "./hold_sentences.ts";
 import { omissionLines } from "./omission_sentences.ts";
 import { instant, joined, path, type Phrase, phrase } from "./phrase.ts";
 import {
@@ -30,6 +31,7 @@ export function basisLines(report: UsageReport): Phrase[] {
     ...ignored.map((each) => [`Ignored: ${each.client} (${ignoredText(each)})`]),
     ...probeLines(report),
     ...otherDatesLines(report),
+    ...holdLines(report),
     ...unrecordedLines(report),
     phrase(coverageText(report), unprobedText(report)),
   ];

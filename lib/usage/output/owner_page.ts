@@ -140,7 +140,7 @@ function announcementText(
     "By the record, every call to ",
     routePath(route),
     " has been answered with ",
-    enumerated(fields.map(codeName)),
+    enumerated(fields.map((field) => [codeName(field)])),
     " since ",
     instant(since),
     later,

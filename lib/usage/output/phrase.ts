@@ -44,11 +44,11 @@ export function joined(phrases: readonly Phrase[], separator: string): Phrase {
   return phrases.flatMap((each, index) => index === 0 ? each : [separator, ...each]);
 }
 
-/** Lists parts in a sentence, e.g. "a, b, and c". */
-export function enumerated(parts: readonly Part[]): Phrase {
-  const indices = parts.map((_, index) => String(index));
+/** Lists phrases in a sentence, e.g. "a, b, and c". */
+export function enumerated(phrases: readonly Phrase[]): Phrase {
+  const indices = phrases.map((_, index) => String(index));
   return new Intl.ListFormat("en").formatToParts(indices) // made here, because the first takes 25 ms
-    .map(({ type, value }) => type === "element" ? parts[Number(value)] as Part : value);
+    .flatMap(({ type, value }) => type === "element" ? phrases[Number(value)] as Phrase : [value]);
 }
 
 /** Returns a phrase that begins a sentence. */

@@ -50,7 +50,7 @@ export function countProcesses(doubts: readonly { readonly session?: unknown }[]
 export function routesText(routes: readonly string[]): Phrase {
   return routes.length > MAX_IN_DETAIL
     ? [plural(routes.length, "route")]
-    : enumerated(routes.map(path));
+    : enumerated(routes.map((route) => [path(route)]));
 }
 
 /** Names clients, e.g. "app curl, app okhttp, and 3 more clients". */

@@ -13,6 +13,7 @@ import {
 } from "../../database/sql/database.ts";
 import { RefusedError } from "../../errors/refused_error.ts";
 import { DAY_MS, dayNumberOf, dayOf } from "./day.ts";
+import { HOLD_COLUMNS, type ReadHolds, readHolds, type RecordedHold } from "./holds.ts";
 import { PATIENCE_MS } from "./intents.ts";
 import {
   type ClientHistory,
@@ -34,6 +35,9 @@ const KEY_COLUMNS = USAGE_KEY.join(", ");
 const SESSION_COLUMNS =
   "id, policies, unmounted, extensions, may_serve_unrecorded, public_url, contact, retain_days, " +
   "machine, pid, process_started, began, reported, timeline, sequence, ended";
+
+/** The limit on the holds that are read at once: those that end last. */
+const MAX_HOLDS = 1_000;
 
 /** The facts with which a session begins. */
 export type NewSession = Omit<Session, "began" | "reported" | "timeline" | "ended">;
@@ -57,12 +61,18 @@ export interface BegunSession {
   readonly intents: readonly string[];
 }
 
+/** The times of a ledger when a part was recorded, and with a report the holds. */
+export interface AddedPart extends LedgerTime {
+  readonly holds?: ReadHolds;
+}
+
 /** How many times as long as counts the days on which clients called are retained. */
 export const HISTORY_FACTOR = 3;
 
 /**
  * A ledger in the tables `media_head_ledger`, `media_head_usage`, `media_head_day`,
- * `media_head_session` and `media_head_intent`. Every method throws {@linkcode StorageError} if the engine fails.
+ * `media_head_session`, `media_head_intent` and `media_head_hold`. Every method throws
+ * {@linkcode StorageError} if the engine fails.
  */
 export class Ledger {
   readonly #database: Database;
@@ -75,6 +85,13 @@ export class Ledger {
     const { clock } = database;
     this.#now = `(SELECT CASE WHEN max(reported) > ${clock} THEN max(reported) ELSE ${clock} END
         FROM media_head_session)`;
+  }
+
+  /** The holds that have begun, as JSON, as an SQL expression. */
+  get #holds(): string {
+    return `(SELECT ${this.#database.listOf(HOLD_COLUMNS)}
+        FROM (SELECT * FROM media_head_hold WHERE since <= ${this.#now}
+          ORDER BY until DESC, id LIMIT ${MAX_HOLDS}) AS latest)`;
   }
 
   async time(): Promise<LedgerTime> {
@@ -200,7 +217,7 @@ export class Ledger {
    * @param session The session before this part.
    * @param livedUntil The process has not lived through the ledger's time from this instant on, so
    *   a report then is not recorded.
-   * @returns The times of the ledger, if the part was recorded. It is not if the session is missing,
+   * @returns The times of the ledger, and with a report the holds, if the part was recorded. It is not if the session is missing,
    *   has another sequence number, has ended, or had its last report set back by a restart of the
    *   record; nor is a report on another timeline of the database, or if the ledger's time was set
    *   back since the report was written.
@@ -209,7 +226,7 @@ export class Ledger {
     { counts, at, report }: FlushPart,
     session: Session,
     livedUntil: number,
-  ): Promise<LedgerTime | undefined> {
+  ): Promise<AddedPart | undefined> {
     const { clock, timeline } = this.#database;
     const isReport = report !== undefined;
     const isStopped = report?.isStopped ?? false;
@@ -218,7 +235,7 @@ export class Ledger {
              ${isReport ? `, ended = $4, reported = ${this.#now}` : ""}
              WHERE id = $1 AND sequence = $2 AND ended IS NULL AND reported >= $3
              ${isReport ? `AND timeline = ${timeline} AND ${this.#now} BETWEEN $5 AND $6` : ""}
-             RETURNING reported, ${clock} AS clock`,
+             RETURNING reported, ${clock} AS clock${isReport ? `, ${this.#holds} AS holds` : ""}`,
       values: [
         session.id,
         session.sequence,
@@ -245,7 +262,8 @@ export class Ledger {
     if (row === undefined) return undefined;
     const [time, reported] = [row["clock"] as number, row["reported"] as number];
     // The clock may have gone on since a report was dated. The next one is compared with that date.
-    return { clock: time, now: isReport ? reported : Math.max(time, reported) };
+    if (!isReport) return { clock: time, now: Math.max(time, reported) };
+    return { clock: time, now: reported, holds: holdsIn(row) };
   }
 
   /** Returns the statements that change the intents of a session. */
@@ -279,21 +297,63 @@ export class Ledger {
    * Writes an intent from now on, unless the session has changed since the process last knew it.
    * A flush under way changes it, so that an intent which lands late is void.
    *
-   * @returns Whether it was written.
+   * @returns The holds, if it was written.
    */
-  async intend({ id, route }: Pick<Intent, "id" | "route">, session: Session): Promise<boolean> {
+  async intend(
+    { id, route }: Pick<Intent, "id" | "route">,
+    session: Session,
+  ): Promise<ReadHolds | undefined> {
     const { timeline, unlessLocked } = this.#database;
     const insertion: Statement = {
       text: `INSERT INTO media_head_intent (id, session, sequence, route, since, until)
              SELECT $1, id, sequence, $2, ${this.#now}, ${this.#now} + ${LEASE_MS} FROM media_head_session
              WHERE id = $3 AND sequence = $4 AND ended IS NULL AND timeline = ${timeline}
-             ${unlessLocked} RETURNING id`,
+             ${unlessLocked} RETURNING ${this.#holds} AS holds`,
       values: [id, route, session.id, session.sequence],
     };
     // One that took longer would keep a connection from the requests to other paths.
     const options = { isSynced: true, timeout: PATIENCE_MS };
     const [written] = await this.#database.transact([insertion], options);
-    return written?.length === 1;
+    return written?.[0] && holdsIn(written[0]);
+  }
+
+  /** Returns the holds that have begun, with those that are over: of very many, those that end last. */
+  async holds(): Promise<ReadHolds> {
+    const [row] = await this.#database.query({ text: `SELECT ${this.#holds} AS holds` });
+    return row === undefined ? readHolds([]) : holdsIn(row);
+  }
+
+  /** Records a hold from now on. */
+  async hold(
+    { route, until, because }: Pick<RecordedHold, "route" | "until" | "because">,
+  ): Promise<RecordedHold> {
+    const id = crypto.randomUUID();
+    const insertion: Statement = {
+      text: `INSERT INTO media_head_hold (id, route, since, until, because)
+             SELECT $1, $2, now, CAST($3 AS bigint), $4 FROM (SELECT ${this.#now} AS now) AS time
+             RETURNING since`,
+      values: [id, route ?? null, until, because],
+    };
+    const [rows] = await this.#database.transact([insertion], { isSynced: true });
+    const since = rows?.[0]?.["since"] as number;
+    return { id, route, since, until, released: undefined, because };
+  }
+
+  /**
+   * Releases holds now.
+   *
+   * @param ids The ids of the holds. Those that are over, or released already, stay as they are.
+   * @returns The ids of those that were released.
+   */
+  async release(ids: readonly string[]): Promise<string[]> {
+    const list = ids.map((_, at) => `$${at + 1}`).join(", ");
+    const update: Statement = {
+      text: `UPDATE media_head_hold SET released = ${this.#now}
+             WHERE id IN (${list}) AND released IS NULL AND until > ${this.#now} RETURNING id`,
+      values: ids,
+    };
+    const [rows = []] = await this.#database.transact([update], { isSynced: true });
+    return rows.map(({ id }) => id as string);
   }
 
   /** Returns all intents, in the order in which they were written. */
@@ -407,7 +467,7 @@ export class Ledger {
   /**
    * Starts the record again, a lease later than the present time of the database's clock: by then,
    * no intent that was lost is in use any more. Instants later than the present become the present,
-   * intents hold no longer than a lease, and rows of later days become today's. Deletes nothing, and
+   * intents hold no longer than a lease, holds last as long as they did, and rows of later days become today's. Deletes nothing, and
    * ends no session.
    *
    * @returns The start of the record, in milliseconds since the epoch.
@@ -453,13 +513,19 @@ export class Ledger {
                ${notAfter("until", "$2")} WHERE until > $2 OR since > $1 OR settled > $1`,
         values: [now, start],
       },
+      {
+        text: `UPDATE media_head_hold SET ${notAfter("since")}, ${notAfter("released")},
+               until = CASE WHEN since > $1 THEN until - since + $1 ELSE until END
+               WHERE since > $1 OR released > $1`,
+        values: [now],
+      },
     ], { isSynced: true });
     return results[0]?.[0]?.["started"] as number;
   }
 
   /**
    * Deletes the rows before a day, the sessions that last reported before it and have no intent, and
-   * the intents that ended before it. The days on which clients called are retained
+   * the intents and holds that ended before it. The days on which clients called are retained
    * {@linkcode HISTORY_FACTOR} times as long. Moves the start of the record first. Deletes nothing unless a
    * session was counting a day ago: that is evidence that the time is right.
    *
@@ -481,6 +547,7 @@ export class Ledger {
     await this.#deleteBefore("media_head_day", "day, route, client", firstDay);
     await this.#database.transact([
       { text: "DELETE FROM media_head_intent WHERE until < $1", values: [before] },
+      { text: "DELETE FROM media_head_hold WHERE until < $1", values: [before] },
       {
         text: `DELETE FROM media_head_session WHERE reported < $1
                AND id NOT IN (SELECT session FROM media_head_intent)`,
@@ -546,6 +613,10 @@ function callsByClient(counts: readonly UsageCount[]): ClientCalls[] {
 /** Returns what a column holds of a value that a session may lack. */
 function jsonOf(value: object | undefined): string | null {
   return value === undefined ? null : JSON.stringify(value);
+}
+
+function holdsIn(row: Row): ReadHolds {
+  return readHolds(JSON.parse(row["holds"] as string));
 }
 
 function sessionOf(row: Row): Session {

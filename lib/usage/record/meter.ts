@@ -2,7 +2,7 @@
 
 import { formatInstant } from "../../http/timestamp.ts";
 import { OTHER } from "../../http/user_agent.ts";
-import type { Moment, RoutePolicies } from "../../lifecycle/policy.ts";
+import type { Moment, Policy } from "../../lifecycle/policy.ts";
 import { callerOf, ClientNames, PROBE_PREFIX } from "./client_names.ts";
 import { dayOf } from "./day.ts";
 import type { Impact, UsageCount } from "./records.ts";
@@ -10,6 +10,8 @@ import type { Impact, UsageCount } from "./records.ts";
 /** Responses that are counted together. */
 export interface ResponseClass {
   readonly route: string;
+  /** The route's policy when the request arrived. */
+  readonly policy: Pick<Policy, "brownouts">;
   readonly method: string;
   /** The route's phase when the request arrived. */
   readonly moment: Moment;
@@ -57,22 +59,16 @@ export class UsageMeter {
   /** Few, because unknown methods count as one, and statuses by class. */
   readonly #counters = new Map<string, ClientCounter>();
   readonly #names = new ClientNames();
-  readonly #policies: RoutePolicies;
   readonly #field: string | undefined;
 
-  /**
-   * @param policies The policies of the routes. Calls in different brownouts are counted
-   *   separately.
-   * @param field The name of the request field that identifies clients to the operator, if any.
-   */
-  constructor(policies: RoutePolicies, field?: string) {
-    this.#policies = policies;
+  /** @param field The name of the request field that identifies clients to the operator, if any. */
+  constructor(field?: string) {
     this.#field = field;
   }
 
   /** Returns the counter for a class of responses. It remains valid, so callers may retain it. */
   counterFor(responses: ResponseClass): Counter {
-    const { route, breaks, moment: { phase, until } } = responses;
+    const { route, policy, breaks, moment: { phase, until } } = responses;
     const method = COUNTED_METHODS.has(responses.method) ? responses.method : OTHER;
     // Who was answered 404, say, may have read it as an answer, so it is told from 401 and the like.
     const isClientError = !breaks && responses.status >= 400 && responses.status < 500;
@@ -80,15 +76,16 @@ export class UsageMeter {
       ? String(responses.status)
       : `${Math.floor(responses.status / 100)}xx`;
     const impact: Impact = breaks ? "breaking" : "none";
-    const key = `${route} ${method} ${phase} ${until} ${status} ${impact}`;
+    // Calls in different brownouts are counted separately.
+    const start = phase === "brownout"
+      ? policy.brownouts.find(({ end }) => end === until)?.start
+      : undefined;
+    const key = `${route} ${method} ${phase} ${start} ${status} ${impact}`;
     let counter = this.#counters.get(key);
     if (counter === undefined) {
-      const brownout = phase === "brownout"
-        ? this.#policies[route]?.brownouts.find(({ end }) => end === until)
-        : undefined;
-      const start = brownout === undefined ? "" : formatInstant(brownout.start);
+      const brownout = start === undefined ? "" : formatInstant(start);
       const made: ClientCounter = {
-        common: { route, method, phase, brownout: start, status, impact },
+        common: { route, method, phase, brownout, status, impact },
         counts: new Map(),
         count: (fields, id) => this.#count(made, fields, id ?? this.#idIn(fields)),
       };

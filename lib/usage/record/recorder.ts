@@ -14,6 +14,7 @@ import { clockFault } from "./clock_fault.ts";
 import { DAY_MS, dayOf } from "./day.ts";
 import { deletedRoutes } from "./deleted_routes.ts";
 import { FlushSchedule } from "./flush_schedule.ts";
+import { HeldPolicies, type ReadHolds } from "./holds.ts";
 import { Intents, type PendingReport } from "./intents.ts";
 import type { BeginOptions, BegunSession, Ledger, Mounts, NewSession } from "./ledger.ts";
 import { LivedTime } from "./lived_time.ts";
@@ -68,11 +69,15 @@ export interface RecorderOptions {
   readonly retainDays: number;
   /** The name of the request field that identifies clients to the operator, if any. */
   readonly clientField?: string | undefined;
+  /** Called when holds have changed the policies: what was made by them is outdated. */
+  readonly onHold?: (() => void) | undefined;
   /** Metrics of the counts, for alerts. */
   readonly metrics?: {
     add(counts: readonly UsageCount[]): void;
     /** Says whether calls are being recorded. */
     setRecording(isRecording: boolean): void;
+    /** Notes the policies whenever holds have changed them. */
+    announce(policies: RoutePolicies): void;
   } | undefined;
   /** Returns the time in milliseconds since the epoch. */
   readonly clock: () => number;
@@ -113,6 +118,7 @@ export class Recorder {
   readonly #options: RecorderOptions;
   readonly #lifetime: () => number;
   readonly #faults: FaultLog;
+  readonly #policies: HeldPolicies;
   readonly #schedule = new FlushSchedule(() => this.#attempt());
   readonly #first: NewSession;
   #registered: Registered | undefined;
@@ -137,7 +143,8 @@ export class Recorder {
   constructor(options: RecorderOptions) {
     const { policies, clientField, clock, lifetime = () => performance.now(), log } = options;
     requireRouteNames(policies);
-    this.meter = new UsageMeter(policies, clientField);
+    this.meter = new UsageMeter(clientField);
+    this.#policies = new HeldPolicies(policies, clock);
     this.#options = options;
     this.#lifetime = lifetime;
     if (options.isMountedLater !== true) this.#addMounted(Object.keys(policies));
@@ -152,7 +159,9 @@ export class Recorder {
         if (!this.#hasRecordedMounts) throw new Error("The mount is not recorded");
         const { ledger, session } = this.#registered;
         try {
-          return await ledger.intend(intent, session);
+          const holds = await ledger.intend(intent, session);
+          this.#learn(holds);
+          return holds !== undefined;
         } catch (cause) { // a flush need not meet it
           this.#faults.report(cause, { session: session.id });
           throw cause;
@@ -162,6 +171,11 @@ export class Recorder {
       clock,
       lifetime,
     });
+  }
+
+  /** The policies of the routes at present, under the holds that the process knows. */
+  get policies(): RoutePolicies {
+    return this.#policies.current;
   }
 
   /** Whether the process is registered. */
@@ -261,11 +275,22 @@ export class Recorder {
     this.#schedule.start();
   }
 
-  /** Opens the ledger, and begins the process's first session. */
+  #learn(holds: ReadHolds | undefined): void {
+    if (holds === undefined) return;
+    const { log, onHold, metrics } = this.#options;
+    const { hasChanged, faults } = this.#policies.learn(holds);
+    for (const message of faults) log({ event: "warning", message });
+    if (!hasChanged) return;
+    onHold?.();
+    metrics?.announce(this.policies);
+  }
+
+  /** Opens the ledger, reads the holds, and begins the process's first session. */
   async #register(): Promise<Registered> {
     const { ledger } = this.#options;
     const opened = typeof ledger === "function" ? await ledger() : ledger;
     const { now } = await opened.time();
+    this.#learn(await opened.holds());
     for await (const { client } of opened.usage(dayOf(now - KNOWN_DAYS * DAY_MS))) {
       this.meter.know(client);
     }
@@ -429,6 +454,7 @@ export class Recorder {
     const isRepeated = this.#sent === part;
     this.#sent = part;
     const time = await lived.read(() => ledger.add(part, session, lived.end()));
+    this.#learn(time?.holds);
     if (time === undefined) {
       // Only the sequence number says whether an earlier attempt was committed.
       const found = await ledger.session(session.id);

@@ -73,5 +73,13 @@ function usageTables(dialect: Dialect): string {
       until ${integer} NOT NULL CHECK (${isInstant("until")}),
       settled ${integer} CHECK (${isInstant("settled")})
     )${options};
+    CREATE TABLE media_head_hold (
+      id ${text} PRIMARY KEY CHECK (${isPrintable(dialect, "id", 64)}),
+      route ${text},
+      since ${integer} NOT NULL CHECK (${isInstant("since")}),
+      until ${integer} NOT NULL CHECK (${isInstant("until")} AND until > since),
+      released ${integer} CHECK (${isInstant("released")}),
+      because ${text} NOT NULL CHECK (length(because) > 0)
+    )${options};
   `;
 }

@@ -8,6 +8,7 @@
 import { WrongUsageError } from "../../errors/refused_error.ts";
 import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { DAY_MS, dayOf } from "../record/day.ts";
+import { policiesUnder } from "../record/holds.ts";
 import type { Ledger } from "../record/ledger.ts";
 import type { ClientHistory, Intent, Session } from "../record/records.ts";
 import { announcedPolicies, judgedRoutes, type OtherDates, otherDates } from "./announcements.ts";
@@ -96,8 +97,8 @@ export interface UsageReport extends
   /** Whether each client is asked for its longest pause, if that is longer than the period. */
   readonly isByRhythm: boolean;
   /**
-   * The policy of each route, from the last session that announced one; of a report on one client,
-   * as it applies to that client.
+   * The policy of each route, from the last session that announced one, under the holds on it; of a
+   * report on one client, as it applies to that client.
    */
   readonly policies: RoutePolicies;
   /** The extensions of clients of the routes. */
@@ -153,7 +154,8 @@ export async function reportUsage(
   const period = Array.from({ length: days + 1 }, (_, ago) => dayOf(now - (days - ago) * DAY_MS));
   const from = period[0] as string;
   const start = Date.parse(from);
-  const common = announcedPolicies(sessions);
+  const { holds } = await ledger.holds();
+  const common = policiesUnder(announcedPolicies(sessions), holds);
   const announced = announcedExtensions(sessions);
   const policies = client === undefined ? common : policiesFor(client, common, announced);
   const judged = [...new Set(options.routes ?? judgedRoutes(sessions))];
@@ -258,7 +260,10 @@ function clientsOfRoute({ route, clients }: Pick<RouteUsage, "route" | "clients"
 }
 
 /** Reads what a report needs besides sessions and intents. */
-type RecordReader = Pick<Ledger, "histories" | "usage" | "started" | "time" | "timeline">;
+type RecordReader = Pick<
+  Ledger,
+  "histories" | "usage" | "started" | "time" | "timeline" | "holds"
+>;
 
 /** Reads a ledger from a day on, after its sessions and intents. */
 async function readRecord(

@@ -138,8 +138,8 @@ needing("network")(
   "check exits with 2 for wrong usage, or if a URL cannot be reached",
   async () => {
     const rows: [args: string[], reason: string][] = [
-      [[], 'expected "check" or "usage", got ""'],
-      [["https://a"], 'expected "check" or "usage", got "https://a"'],
+      [[], 'expected "check", "usage" or "hold", got ""'],
+      [["https://a"], 'expected "check", "usage" or "hold", got "https://a"'],
       [["check"], "expected a URL"],
       [["check", "--json"], "expected a URL"],
       [["check", "--colour", "http://a"], "--colour"],

@@ -1,5 +1,11 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import type { Policy } from "../../../lib/lifecycle/policy.ts";
+import type { Interval } from "../../../lib/lifecycle/instant.ts";
+import { usageJson } from "../../../lib/usage/output/json.ts";
+import { usagePage } from "../../../lib/usage/output/operator_page.ts";
+import { ownerPage } from "../../../lib/usage/output/owner_page.ts";
 import { gateText, usageText } from "../../../lib/usage/output/text.ts";
+import type { RecordedHold } from "../../../lib/usage/record/holds.ts";
 import type { Session } from "../../../lib/usage/record/records.ts";
 import { PROCESS } from "../../support/counted_call.ts";
 import {
@@ -49,6 +55,52 @@ Deno.test("usageText() shows the calls per day, the clients, the sunset and the 
   const first = usageText(await report([], [running(1)], { days: 30 }));
   assert(!first.includes("by day"), "nobody called");
   assert(usageText(await report([], [])).split("\n").length < 16);
+});
+
+Deno.test("a report says what holds called off in its period, and goes by what was left", async () => {
+  const at = (text: string) => Date.parse(`${text}Z`);
+  const hold = (since: string, until: string, more: Partial<RecordedHold>): RecordedHold => {
+    const fixed = { id: since, route: undefined, released: undefined, because: "b" };
+    return { ...fixed, since: at(since), until: at(until), ...more };
+  };
+  const holds = [
+    hold("2027-05-01T00:00", "2027-05-02T00:00", { because: "before" }),
+    hold("2027-06-10T09:10", "2027-06-11T00:00", {
+      route: "/audio/:token",
+      because: "billing is down",
+      released: at("2027-06-10T12:00"),
+    }),
+    hold("2027-06-15T00:00", "2027-06-20T00:00", {}),
+  ];
+  const brownouts = [{ start: at("2027-05-01T09:00"), end: at("2027-05-01T10:00"), status: 503 }];
+  const policy = { ...POLICY, brownouts: [...brownouts, ...POLICY.brownouts] } as Policy;
+  const policies = { "/audio/:token": policy, "/video/:token": policy };
+  const sessions = [running(1000, { policies })];
+  const made = await report([...ROWS, row(5, "curl", 1)], sessions, { holds });
+  const [audio, both] = [
+    "/audio/:token: held until 2027-06-10T12:00:00Z (billing is down): the brownout from " +
+    "2027-06-10T09:10:00Z to 2027-06-10T12:00:00Z was called off",
+    "/audio/:token and /video/:token: held until 2027-06-20T00:00:00Z (b): the sunset at " +
+    "2027-06-17T00:00:00Z was put off until then",
+  ];
+  for (const text of [usageText(made), gateText(made)]) {
+    for (const line of [audio, both]) assertStringIncludes(text, `\n${line}\n`);
+    assert(!text.includes("before"));
+  }
+  assertStringIncludes(usageText(made), "Sunset: 2027-06-20T00:00:00Z.");
+  const page = usagePage(made);
+  assertStringIncludes(page, "billing is down");
+  const reported = JSON.parse(usageJson(made)).policies["/audio/:token"];
+  assertEquals(
+    reported.brownouts.map(({ start, end }: Interval) => [start, end]),
+    [
+      ["2027-06-10T09:00:00.000Z", "2027-06-10T09:10:00.000Z"],
+      ["2027-06-10T12:00:00.000Z", "2027-06-10T17:00:00.000Z"],
+    ],
+  );
+  const { clients } = made;
+  const owner = ownerPage({ ...made, client: "curl", clients }, { sessions: ALWAYS });
+  assertMatch(owner, /Held until <time[^>]*>10 Jun 2027, 12:00 UTC<\/time> \(billing is down\): /);
 });
 
 Deno.test("gateText() lists up to 25 remaining clients, or up to 25 gaps", async () => {

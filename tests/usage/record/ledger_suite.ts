@@ -219,7 +219,8 @@ export function testLedger(
     assertEquals(await add(last), undefined, "without rows, too");
     const extended = { ...session, sequence: 1 };
     assertEquals(await ledger.session(session.id), extended, "another part follows");
-    assertEquals(await add(last, { sequence: 1 }), { clock: NOON + 9, now: NOON + 9 });
+    const holds = { holds: [], faults: [] };
+    assertEquals(await add(last, { sequence: 1 }), { clock: NOON + 9, now: NOON + 9, holds });
     assertEquals(await add(part, { sequence: 2 }), undefined, "ended");
     assertEquals(await rows(), [ROW]);
     const stopped = { ...session, sequence: 2, reported: NOON + 9, ended: "stopped" } as const;
@@ -496,6 +497,84 @@ export function testLedger(
     }
   });
 
+  test("hold() records a hold, which every report and every intent brings back", async ({ ledger, clock, run }) => {
+    const session = await begin(ledger);
+    const until = NOON + DAY;
+    const all = await ledger.hold({ route: undefined, until, because: 'Zahlungen "ruhen" 🎧' });
+    assertEquals(run.slice(-2), ["BEGIN, synced", "INSERT INTO media_head_hold"]);
+    clock.now += 5;
+    const one = await ledger.hold({ route: "/v1", until: until + 1, because: "b" });
+    const expected = {
+      holds: [
+        { ...one, route: "/v1", since: NOON + 5, until: until + 1, released: undefined },
+        { ...all, route: undefined, since: NOON, until, released: undefined },
+      ],
+      faults: [],
+    };
+    assertEquals(await ledger.holds(), expected);
+    const part = { counts: [CALLS], at: NOON };
+    assertEquals((await ledger.add(part, session, FOREVER))?.holds, undefined);
+    const idle = { counts: [], at: NOON, report: REPORT };
+    const next = { ...session, sequence: 1 };
+    assertEquals((await ledger.add(idle, next, FOREVER))?.holds, expected);
+    const later = { ...session, sequence: 2 };
+    assertEquals(
+      (await ledger.add({ ...part, report: REPORT }, later, FOREVER))?.holds,
+      expected,
+    );
+    const intent = { id: "i", route: "/v1" };
+    assertEquals(await ledger.intend(intent, { ...session, sequence: 3 }), expected);
+  });
+
+  test("release() ends holds that last, and no others", async ({ ledger, clock }) => {
+    const hold = (until: number) => ledger.hold({ route: "/v1", until, because: "b" });
+    const [over, first, second] = [
+      await hold(NOON + 5),
+      await hold(NOON + DAY),
+      await hold(NOON + DAY),
+    ];
+    clock.now += 5;
+    assertEquals(await ledger.release([over.id, first.id]), [first.id]);
+    clock.now += 5;
+    assertEquals(await ledger.release([first.id]), []);
+    const { holds } = await ledger.holds();
+    const released = new Map(holds.map(({ id, released }) => [id, released]));
+    assertEquals([over, first, second].map(({ id }) => released.get(id)), [
+      undefined,
+      NOON + 5,
+      undefined,
+    ]);
+  });
+
+  test("holds() ignores a hold that the command cannot have recorded", async ({ ledger, database }) => {
+    const { id } = await ledger.hold({ route: "/v1", until: NOON + 1, because: "b" });
+    const wrong = [
+      ["'longer'", "'/v1'", NOON, NOON + 90 * DAY + 1, null, "'b'"],
+      ["'route'", "'a' || char(10)", NOON, NOON + 1, null, "'b'"],
+      ["'reason'", "'/v1'", NOON, NOON + 1, null, "'a' || char(10)"],
+      ["'blank'", "'/v1'", NOON, NOON + 1, null, "' '"],
+      ["'long'", "'/v1'", NOON, NOON + 1, null, `'${"x".repeat(201)}'`],
+      ["'unsafe'", "'/v1'", -8.64e15, 8.64e15, null, "'b'"],
+    ];
+    const char = (text: unknown) =>
+      `${text}`.replaceAll("char(10)", database.batch === 20 ? "char(10)" : "chr(10)");
+    for (const values of wrong) {
+      const text = `INSERT INTO media_head_hold (id, route, since, until, released, because)
+                    VALUES (${values.map(char).join(", ")})`;
+      await database.transact([{ text }]);
+    }
+    const later = `INSERT INTO media_head_hold (id, since, until, because)
+                   VALUES ('later', ${NOON + 1}, ${NOON + 2}, 'b')`;
+    await database.transact([{ text: later }]);
+    const { holds, faults } = await ledger.holds();
+    assertEquals(holds.map((hold) => hold.id), [id]);
+    assertEquals(faults.length, wrong.length);
+    for (const [name] of wrong) {
+      const named = faults.find((fault) => fault.includes(`[${`${name}`.replaceAll("'", '"')},`));
+      assertMatch(named ?? "", /^a hold is ignored: /, `${name}`);
+    }
+  });
+
   test("intend() writes an intent of a session that is as the process knows it", async ({ ledger, clock, run }) => {
     const session = await begin(ledger, "a");
     await ledger.add({ counts: [], at: 0, report: REPORT }, session, FOREVER);
@@ -504,23 +583,23 @@ export function testLedger(
     const intend = (id: string, changes: Partial<Session> = {}) =>
       ledger.intend({ id, route: "/v1" }, { ...known, ...changes });
     for (const changes of [{ sequence: 0 }, { sequence: 2 }, { id: "missing" }]) {
-      assertEquals(await intend("void", changes), false, JSON.stringify(changes));
+      assertEquals(await intend("void", changes), undefined, JSON.stringify(changes));
     }
     clock.timeline = "B";
-    assertEquals(await intend("void"), false, "the database failed over");
+    assertEquals(await intend("void"), undefined, "the database failed over");
     clock.timeline = "A";
     run.length = 0;
-    assertEquals(await intend("i"), true);
+    assertEquals(await intend("i"), { holds: [], faults: [] });
     assertEquals(run, ["BEGIN, synced", "INSERT INTO media_head_intent"]);
     const intent = { id: "i", session: "a", route: "/v1", since: now, until: now + LEASE_MS };
     assertEquals(await ledger.intents(), [{ ...intent, settled: undefined }]);
     const stop = { counts: [], at: 0, report: { ...REPORT, isStopped: true } };
     await ledger.add(stop, known, FOREVER);
-    assertEquals(await intend("void", { sequence: 2 }), false, "it has stopped");
+    assertEquals(await intend("void", { sequence: 2 }), undefined, "it has stopped");
     const [lapsed, next] = [await begin(ledger, "b"), await begin(ledger, "c")];
     await begin(ledger, "d", { lapsed });
-    assertEquals(await intend("void", lapsed), false, "it has lapsed");
-    assertEquals(await intend("j", next), true);
+    assertEquals(await intend("void", lapsed), undefined, "it has lapsed");
+    assert(await intend("j", next));
     assertEquals((await ledger.intents()).map(({ id }) => id), ["i", "j"]);
   });
 
@@ -542,7 +621,7 @@ export function testLedger(
       settled: ["settled"],
       renewed: ["renewed"],
     });
-    assertEquals(time, { clock: clock.now, now: clock.now });
+    assertEquals([time?.clock, time?.now], [clock.now, clock.now]);
     const intents = await ledger.intents();
     const facts = new Map(intents.map(({ id, until, settled }) => [id, [until, settled]]));
     assertEquals(
@@ -598,10 +677,14 @@ export function testLedger(
   test("restart() starts the record a lease later, brings the future to now, and deletes nothing", async ({ ledger, clock, rows }) => {
     const before = await begin(ledger, "a");
     await ledger.intend({ id: "i", route: "/v1" }, before);
+    const early = await ledger.hold({ route: undefined, until: NOON + 9 * DAY, because: "b" });
     clock.now = NOON + 3 * DAY;
     const after = await begin(ledger, "b");
     await ledger.intend({ id: "j", route: "/v1" }, after);
     await report(ledger, after, { at: clock.now, sequence: 0, kept: ["j"], settled: ["j"] });
+    const hold = { route: "/v1", until: clock.now + DAY, because: "b" };
+    const [{ id }, { id: other }] = [await ledger.hold(hold), await ledger.hold(hold)];
+    await ledger.release([id, early.id]);
     const later = { ...ROW, client: "later", last: NOON + DAY };
     const today = { ...ROW, client: "today", last: NOON + 5 };
     const merged = [-DAY, 0, DAY, 2 * DAY].map((past) => ({ ...ROW, last: NOON + past }));
@@ -633,13 +716,24 @@ export function testLedger(
       { ...intent, id: "i", until: NOON + LEASE_MS },
       { ...intent, id: "j", session: "b", since: now, until: now + LEASE_MS, settled: now },
     ]);
+    const { holds } = await ledger.holds();
+    const kept = { ...hold, since: now, until: now + DAY };
+    assertEquals(
+      new Set(holds),
+      new Set([
+        { ...early, released: now },
+        { ...kept, id, released: now },
+        { ...kept, id: other, released: undefined },
+      ]),
+    );
   });
 
-  test("forget() removes days, sessions that ended before, and intents", async ({ ledger, clock, rows }) => {
+  test("forget() removes days, sessions that ended before, intents and holds", async ({ ledger, clock, rows }) => {
     const [before, on] = [await begin(ledger, "before"), await begin(ledger, "on it")];
     await begin(ledger, "open");
     const silent = await begin(ledger, "silent");
     await ledger.intend({ id: "i", route: "/v1" }, silent); // until noon of the next day
+    const hold = await ledger.hold({ route: undefined, until: NOON + DAY, because: "b" });
     for (const now of [NOON + 2 * DAY + 1, NOON + DAY - 1]) {
       assertEquals(await ledger.forget("2029-01-01", now), false, "nobody counted a day ago");
     }
@@ -651,11 +745,17 @@ export function testLedger(
     const forget = async (day: string) => {
       assertEquals(await ledger.forget(day, NOON + 2 * DAY), true);
       const [sessions, intents] = [await ledger.sessions(), await ledger.intents()];
-      return [...sessions, ...intents].map(({ id }) => id).toSorted();
+      const { holds } = await ledger.holds();
+      return [...sessions, ...intents, ...holds]
+        .map(({ id }) => id === hold.id ? "a hold" : id).toSorted();
     };
-    assertEquals(await forget("2027-02-01"), ["before", "i", "on it", "open", "silent"]);
+    assertEquals(await forget("2027-02-01"), ["a hold", "before", "i", "on it", "open", "silent"]);
     assertEquals([await ledger.started(), (await rows()).length], [NOON, 502]);
-    assertEquals(await forget("2027-02-02"), ["i", "on it", "silent"], "its calls may be missing");
+    assertEquals(
+      await forget("2027-02-02"),
+      ["a hold", "i", "on it", "silent"],
+      "its calls may be missing",
+    );
     assertEquals(await rows(), [{ ...ROW, day: "2027-02-02", last: now }]);
     assertEquals(await ledger.started(), now);
     await ledger.forget("2027-02-01", NOON + 2 * DAY); // by a server that retains more
@@ -709,6 +809,7 @@ function noting(database: Database, run: string[]): Database {
     timeline: database.timeline,
     unlessLocked: database.unlessLocked,
     batch: database.batch,
+    listOf: (columns) => database.listOf(columns),
     rowsOf: (...args) => database.rowsOf(...args),
     query: (statement) => database.query(statement),
     queryAfterChanges: (...args) => database.queryAfterChanges(...args),

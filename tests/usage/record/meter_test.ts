@@ -21,11 +21,10 @@ const POLICY = definePolicy({
   sunsetAt: "2027-06-01",
   brownouts: ["2027-02-01T09:00Z/PT1H", "2027-02-01T11:00Z/PT2H"],
 });
-const POLICIES = { "/audio/:token": POLICY, "/video/:token": POLICY };
 const BROWNOUT: Moment = { phase: "brownout", until: NOON };
 
 Deno.test("UsageMeter counts by route, method, phase, brownout, status, impact and client", () => {
-  const meter = new UsageMeter(POLICIES);
+  const meter = new UsageMeter();
   const [first, second] = POLICY.brownouts.map(({ end }) => ({ phase: "brownout", until: end }));
   countOne(meter, { userAgent: "curl/1" });
   countOne(meter, { userAgent: "curl/1" });
@@ -33,8 +32,8 @@ Deno.test("UsageMeter counts by route, method, phase, brownout, status, impact a
   countOne(meter, { userAgent: null, status: 404, breaks: false });
   countOne(meter, { userAgent: null, status: 412 });
   countOne(meter, { userAgent: null, method: "BREW", status: 405, breaks: false });
-  countOne(meter, { userAgent: "curl/1", moment: first as Moment });
-  countOne(meter, { userAgent: "curl/1", moment: second as Moment });
+  countOne(meter, { userAgent: "curl/1", moment: first as Moment, policy: POLICY });
+  countOne(meter, { userAgent: "curl/1", moment: second as Moment, policy: POLICY });
   countOne(meter, { userAgent: "curl/1", route: "/video/:token" });
   const none = { ...COUNT, client: "(no User-Agent)", status: "404", calls: 1 } as const;
   const curl = { ...COUNT, client: "app curl", release: "1", calls: 1 } as const;
@@ -52,7 +51,7 @@ Deno.test("UsageMeter counts by route, method, phase, brownout, status, impact a
 });
 
 Deno.test("UsageMeter records the release of an app, or the app of a site or id, where removal breaks a call", () => {
-  const meter = new UsageMeter(POLICIES, "x-consumer");
+  const meter = new UsageMeter("x-consumer");
   for (const userAgent of ["App/2", "App/1", "App/2", "Pod-491511/1"]) {
     countOne(meter, { userAgent });
   }
@@ -73,7 +72,7 @@ Deno.test("UsageMeter records the release of an app, or the app of a site or id,
 });
 
 Deno.test("UsageMeter counts probes as no calls, and as no new names", () => {
-  const meter = new UsageMeter(POLICIES);
+  const meter = new UsageMeter();
   for (let index = 0; index < 1_000; index++) {
     const name = index.toString(16).padStart(16, "0");
     countOne(meter, { userAgent: `App-${index}/1` }, { "Lifecycle-Probe": name });
@@ -100,7 +99,7 @@ Deno.test("UsageMeter counts probes as no calls, and as no new names", () => {
 });
 
 Deno.test("UsageMeter bounds its memory of hostile names and releases", () => {
-  const meter = new UsageMeter(POLICIES);
+  const meter = new UsageMeter();
   const hostile = (index: number) =>
     [
       `client-${index}/1`,
@@ -128,7 +127,7 @@ Deno.test("UsageMeter bounds its memory of hostile names and releases", () => {
 Deno.test("createHandler() counts every answer of the deprecated routes, prepared ones included", async () => {
   await using subject = await openMemory();
   const { audio, video, linkedAudio, unpublished } = await publishTableItems(subject);
-  const meter = new UsageMeter(POLICIES);
+  const meter = new UsageMeter();
   const recorder = { meter, ...fakeIntents(), fault: undefined };
   // Responses are prepared for lookup results that the cache may reuse.
   const storage = new CachedStorage(subject.storage, subject.storage.catalogue, Date.now);
@@ -180,7 +179,7 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
 
 Deno.test("createHandler() counts every valid token in a brownout, and looks nothing up", async () => {
   for (const brownoutStatus of [503, 410] as const) {
-    const meter = new UsageMeter(POLICIES);
+    const meter = new UsageMeter();
     const recorder = { meter, ...fakeIntents(), fault: undefined };
     const brownouts = POLICY.brownouts.map((one) => ({ ...one, status: brownoutStatus }));
     const policy = { ...POLICY, brownouts };

@@ -327,6 +327,7 @@ Deno.test("Recorder adds every call to the metrics once, even if the ledger fail
   const metrics: RecorderOptions["metrics"] = {
     add: (counts) => sum += counts.reduce((calls, count) => calls + count.calls, 0),
     setRecording: (isRecording) => recording = Number(isRecording),
+    announce() {},
   };
   const { ledger, failure } = failing(scene.open());
   const { recorder, call } = await scene.start({ ledger, metrics });

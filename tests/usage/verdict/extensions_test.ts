@@ -3,6 +3,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import type { Extensions } from "../../../lib/lifecycle/extension.ts";
 import { extensionLines } from "../../../lib/usage/output/extension_sentences.ts";
+import { textOf } from "../../../lib/usage/output/phrase.ts";
 import { usageJson } from "../../../lib/usage/output/json.ts";
 import { usagePage } from "../../../lib/usage/output/operator_page.ts";
 import { ownerPage } from "../../../lib/usage/output/owner_page.ts";
@@ -102,7 +103,7 @@ for (const [what, extensions, callers, lines] of SAID) {
       row(daysAgo, client, 3, { route })
     );
     const made = await report(rows, [running(1000, { extensions })]);
-    assertEquals(extensionLines(made), lines);
+    assertEquals(extensionLines(made).map(textOf), lines);
     const page = usagePage(made);
     for (const text of [usageText(made), gateText(made)]) {
       for (const line of lines) assertStringIncludes(text, `\n${line}\n`);
@@ -121,7 +122,7 @@ Deno.test("an extension that has ended is named, and announced no longer", async
   const policies = { [AUDIO as string]: PAST };
   const sessions = announcing({ old: NOW - DAY, acme: NOW, beta: NOW + 1000 }, { policies });
   const made = await report([row(9, "id beta", 1)], sessions);
-  assertEquals(extensionLines(made), [
+  assertEquals(extensionLines(made).map(textOf), [
     announced("2027-06-15T12:00:01Z", "id beta"),
     ended("2027-06-14T12:00:00Z", "id old"),
     ended("2027-06-15T12:00:00Z", "id acme"),

@@ -14,6 +14,7 @@ import { requestRaw } from "../../support/raw_http.ts";
 import { ServerProcess } from "../../support/server.ts";
 import { sideBySide } from "../../support/side_by_side.ts";
 import { DAY } from "../../support/usage_report.ts";
+import { until } from "../../support/within.ts";
 
 const [CLEAR, CALLED, UNKNOWN] = [0, 1, 3];
 
@@ -118,6 +119,7 @@ async function serve(
     readonly server: ServerProcess;
     readonly token: string;
     readonly gate: (publicUrl: string, ...args: string[]) => ReturnType<typeof media>;
+    readonly hold: (...args: string[]) => ReturnType<typeof media>;
     readonly usage: () => Promise<{
       readonly routes: { route: string; calls: number; otherRequests: number }[];
       readonly probes: { probe: string; requests: number }[];
@@ -147,6 +149,7 @@ async function serve(
     server,
     token,
     gate: (publicUrl, ...args) => run(publicUrl, "--gate", "1", ...args),
+    hold: (...args) => media(subject.folder, ["hold", ...args], environment),
     usage: async () => JSON.parse((await run("", "--json")).stdout),
   });
 }
@@ -300,14 +303,24 @@ needing("processes", ...NGINX, program("openssl"))(
 );
 
 needing("processes")(
-  "the gate is unknown in a brownout, and says when to probe",
+  "the gate is unknown in a brownout, and says when to probe; under a hold, it probes",
   () =>
-    serve(BROWNOUT, async ({ server, gate }) => {
+    serve(BROWNOUT, async ({ server, gate, hold }) => {
       const { code, stdout } = await gate(server.origin);
       assertEquals(code, UNKNOWN);
       assertMatch(
         stdout,
         /no response may be cached in a brownout, so probe it after 2998-01-01T00:00:00Z/,
       );
+      const tomorrow = new Date(Date.now() + DAY).toISOString();
+      assertEquals((await hold("--until", tomorrow, "--because", "a test")).code, 0);
+      const headers = { Accept: "application/json" };
+      await until("the hold", async () => {
+        const notice = await fetch(`${server.origin}/deprecation`, { headers });
+        return (await notice.json()).phase === "deprecated";
+      });
+      const held = await gate(server.origin);
+      assertEquals(held.code, CLEAR, held.stdout);
+      assertMatch(held.stdout, /A probe of \/audio\/:token through \S+ found no cache/);
     }),
 );

@@ -1,0 +1,18 @@
+/** `media hold` */
+
+import type { Command } from "commander";
+import { holdCommand } from "../usage/hold_command.ts";
+import { type Context, EXISTING, withStorage } from "./context.ts";
+import { print, printError } from "./print.ts";
+
+export function mediaHoldCommand(context: Context): Command {
+  return holdCommand({
+    print,
+    printError: (text) => printError(`media: ${text}`),
+    async withLedger(_, action) {
+      const config = context.settings();
+      const lifetime = `CACHE_MAX_AGE (${config.cacheMaxAge} seconds, as it is set here)`;
+      await withStorage(config, EXISTING, (_, ledger) => action(ledger, lifetime));
+    },
+  });
+}

@@ -1,0 +1,147 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { CommanderError } from "commander";
+import { RefusedError, WrongUsageError } from "../../lib/errors/refused_error.ts";
+import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
+import { holdCommand } from "../../lib/usage/hold_command.ts";
+import { DAY, NOON } from "../support/counted_call.ts";
+import { openScene } from "../support/recorder_scene.ts";
+
+const [AUDIO, VIDEO] = ["/audio/:token", "/video/:token"];
+const FOLLOWING = "Every process that reaches the record follows within ten seconds.";
+
+const POLICIES = {
+  [AUDIO]: definePolicy({
+    deprecatedAt: "2027-01-01",
+    brownouts: ["2027-02-01T11:00Z/PT4H", "2027-02-02T11:00Z/PT1H"],
+    sunsetAt: "2027-06-30",
+  }),
+  [VIDEO]: definePolicy({ deprecatedAt: "2027-01-01", sunsetAt: "2027-01-31" }),
+};
+
+/** A record at noon of 2027-02-01, with the command that holds its routes. */
+async function openRecord({ isNew = false } = {}) {
+  const scene = await openScene();
+  if (!isNew) await (await scene.start({ policies: POLICIES })).recorder.stop();
+  return {
+    ...scene,
+    /** Runs the command. Returns what it prints, or its error with the exit status. */
+    async run(...args: string[]): Promise<string> {
+      let printed = "";
+      const command = holdCommand({
+        withLedger: (_, action) => action(scene.ledger, "CACHE_MAX_AGE"),
+        print: (text) => Promise.resolve(printed += text).then(() => {}),
+        printError: (text) => printed += `${text}\n`,
+      }).exitOverride().configureOutput({ writeErr: (text) => printed += text });
+      try {
+        await command.parseAsync(args, { from: "user" });
+        return printed;
+      } catch (error) {
+        if (error instanceof CommanderError) return `2: ${printed.trimEnd()}`;
+        if (error instanceof WrongUsageError) return `2: ${error.message}`;
+        if (error instanceof RefusedError) return `1: ${error.message}`;
+        throw error;
+      }
+    },
+  };
+}
+
+Deno.test("hold says what it calls off, lists it, and releases it", async () => {
+  await using record = await openRecord();
+  const { run } = record;
+  assertEquals(await run(), "No hold is on record");
+  assertEquals((await run("--until", "2027-02-02", "--because", " billing is down ")).split("\n"), [
+    "Held until 2027-02-03T00:00:00Z (billing is down): all routes",
+    "/audio/:token: the brownout from 2027-02-01T12:00:00Z to 2027-02-01T15:00:00Z was called off",
+    "/audio/:token: the brownout from 2027-02-02T11:00:00Z to 2027-02-02T12:00:00Z was called off",
+    "/video/:token: the sunset at 2027-01-31T00:00:00Z was put off until then",
+    "/video/:token: a cache may keep the 410 or 308 that it has from after the sunset, for CACHE_MAX_AGE",
+    FOLLOWING,
+  ]);
+  record.pass(DAY / 2);
+  assertEquals(
+    (await run("--until", "2027-02-02T12:30+01:00", "--because", "b", "--route", AUDIO))
+      .split("\n"),
+    [
+      "Held until 2027-02-02T11:30:00Z (b): /audio/:token",
+      "/audio/:token: no brownout and no sunset was due until then",
+      FOLLOWING,
+    ],
+  );
+  const all = "all routes from 2027-02-01T12:00:00Z to 2027-02-03T00:00:00Z (billing is down)";
+  const one = "/audio/:token from 2027-02-02T00:00:00Z to 2027-02-02T11:30:00Z (b)";
+  assertEquals(await run(), `${all}\n${one}`);
+  assertEquals(await run("--route", VIDEO), all);
+  record.pass(11.5 * 3_600_000 - 1);
+  assertEquals(await run("--release", "--route", AUDIO), `Released: ${one}\n${FOLLOWING}`);
+  assertEquals(
+    await run("--release", "--route", AUDIO),
+    `1: No hold of "${AUDIO}" lasts; release the one of all routes without --route`,
+  );
+  assertEquals((await run("--release")).split("\n"), [
+    `Released: ${all}`,
+    "/audio/:token: in a brownout until 2027-02-02T12:00:00Z",
+    "/video/:token: removed",
+    FOLLOWING,
+  ]);
+  assertEquals(
+    (await run()).split("\n"),
+    [all, one].map((line) => `${line}, released at 2027-02-02T11:29:59Z`),
+  );
+  assertEquals(await run("--release"), "1: No hold lasts");
+  assertEquals(await run("--release", "--route", VIDEO), `1: No hold of "${VIDEO}" lasts`);
+});
+
+Deno.test("hold refuses what is wrong, by name and value, and records nothing", async () => {
+  await using record = await openRecord();
+  const reason = ["--because", "b"];
+  const until = ["--until", "2027-02-02"];
+  const latest = new Date(NOON + 90 * DAY).toISOString().replace(".000", "");
+  const table: [args: string[], message: RegExp | string][] = [
+    [["--until", "tomorrow", ...reason], /^2: .*argument 'tomorrow' is invalid\. Expected a date/],
+    [["--until", "2027-02-30", ...reason], /^2: .*'2027-02-30' is invalid/],
+    [["--until", "2027-02-02T12:00", ...reason], /^2: .*'2027-02-02T12:00' is invalid/],
+    [
+      ["--until", "2027-01-31", ...reason],
+      '2: --until "2027-01-31": expected an end after 2027-02-01T12:00:00Z, now',
+    ],
+    [
+      ["--until", "2027-02-01T12:00Z", ...reason],
+      '2: --until "2027-02-01T12:00Z": expected an end after 2027-02-01T12:00:00Z, now',
+    ],
+    [
+      ["--until", "2027-05-02T12:00:01Z", ...reason],
+      `2: --until "2027-05-02T12:00:01Z": expected at most 90 days ahead, until ${latest}`,
+    ],
+    [until, /^2: error: option '--until <instant>' needs '--because <reason>'$/],
+    [reason, /^2: error: option '--because <reason>' needs '--until <instant>'$/],
+    [[...until, "--because", " "], /^2: .*argument ' ' is invalid\. Expected a reason of 1 to 200/],
+    [[...until, "--because", "x".repeat(201)], /^2: .*is invalid\. Expected a reason/],
+    [[...until, "--because", "a\nb"], /^2: [^]*is invalid\. Expected a reason/],
+    [
+      [...until, ...reason, "--route", "/audio"],
+      `2: --route "/audio": expected "${AUDIO}" or "${VIDEO}"`,
+    ],
+    [[...until, ...reason, "--release"], /^2: error: option '--release' cannot be used with/],
+  ];
+  for (const [args, message] of table) {
+    const got = await record.run(...args);
+    if (typeof message === "string") assertEquals(got, message);
+    else assertMatch(got, message, args.join(" "));
+  }
+  assertEquals(await record.run(), "No hold is on record");
+  const last = await record.run("--until", latest, ...reason);
+  assert(last.startsWith(`Held until ${latest} (b)`), last);
+});
+
+Deno.test("hold of one route needs a record of it; a hold of all does not", async () => {
+  await using record = await openRecord({ isNew: true });
+  const args = ["--until", "2027-02-02", "--because", "b"];
+  assertEquals(
+    await record.run(...args, "--route", AUDIO),
+    `2: --route "${AUDIO}": expected none, since no process has announced a route yet`,
+  );
+  assertStringIncludes(await record.run(...args), "all routes");
+  const { recorder } = await record.start({ policies: POLICIES });
+  assertEquals(recorder.policies[AUDIO]?.brownouts.length, 1);
+  await recorder.stop();
+});
