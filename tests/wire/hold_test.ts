@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import type { MediaSubject } from "../support/media_subject.ts";
 import { openLocal } from "../support/local_storage.ts";
-import { media, mediaHere } from "../support/media_cli.ts";
+import { mediaHere } from "../support/media_cli.ts";
 import { type Need, needing, shared } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { openEngine } from "../support/postgres_engine.ts";
