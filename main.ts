@@ -23,8 +23,9 @@
  * the settings (lib/server/config.ts), checks that Deno's permissions allow listening and storage,
  * opens storage (lib/storage/), checks that its content belongs to its catalogue, or creates a place
  * for content if there is none, publishes the samples if no database or bucket is configured and
- * nothing was ever published, registers in the ledger of calls (lib/usage/), and
- * listens. From then on, it logs each change of phase (lib/log/). With `--check`, it only says what
+ * nothing was ever published, reads the holds (lib/lifecycle/hold.ts) and registers in the ledger of
+ * calls (lib/usage/), and listens. From then on, it logs each change of phase (lib/log/), and learns
+ * of new holds every five seconds. They can only spare calls. With `--check`, it only says what
  * it would do (lib/server/start_check.ts); with `--version`, it prints its version; and with `media`
  * as the first argument, it runs a command instead (lib/cli/).
  *

@@ -195,6 +195,19 @@ for (const [name, runtime, isModule, open] of SCENES) {
       assertEquals(ahead.code, 3, ahead.errors);
       const [, typed] = /run: (.*) --restart$/m.exec(ahead.text) ?? [];
       assertEquals(typed, `npx --no lifecycle usage --database "${shown}"`, ahead.text);
+
+      const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
+      const [, block = ""] = /```sh\n(npx --no lifecycle hold [^]*?)```/.exec(readme) ?? [];
+      const month = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
+      const line = block.replace(/\d{4}-\d\d-\d\d/, month)
+        .replace("npx --no lifecycle", [...words, COMMAND].map((word) => `"${word}"`).join(" "))
+        .replace("sqlite:./calls.sqlite", `"${record.database}"`);
+      const hold = async (more = "") => await run(folder, "sh", "-c", line.trimEnd() + more);
+      const held = await hold();
+      assertMatch(held.text, /^Held until \S+T00:00:00Z \(billing is down\): \/v1\n/, held.errors);
+      const wrong = await hold(" --release");
+      assertMatch(wrong.errors, /'--release' cannot be used with option '--until/);
+      assertEquals([held.code, wrong.code], [0, 2]);
     },
   );
 }
@@ -592,7 +605,7 @@ needing(...NPM, ...POSTGRES)(
         const tables = "SELECT schemaname || '.' || tablename FROM pg_tables " +
           "WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1";
         const place = options === "" ? "public" : "calls";
-        const ours = ["day", "intent", "ledger", "session", "usage"].map((name) =>
+        const ours = ["day", "hold", "intent", "ledger", "session", "usage"].map((name) =>
           `${place}.media_head_${name}`
         );
         assertEquals(await server.query(tables, database), [...ours, "public.session"]);
