@@ -1,7 +1,7 @@
 /** README's blocks, pasted in order on a machine that has Node, but not Deno. */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { copyProject } from "./support/copy.ts";
+import { copy, copyProject } from "./support/copy.ts";
 import { inFolder } from "./support/media_cli.ts";
 import { NPM } from "./support/npm.ts";
 import { fromRoot } from "./support/paths.ts";
@@ -67,23 +67,23 @@ class Terminal {
     return { code, stdout: decode(stdout), stderr: decode(stderr) };
   }
 
-  /** Starts a server, and returns what ends it as Ctrl-C does. */
+  /** Starts a server or the demo, and returns what ends it as Ctrl-C does. */
   async serve({ typed }: Block): Promise<() => Promise<void>> {
-    const child = this.#shell(typed).spawn();
-    child.stdout.cancel();
+    const child = this.#shell(`{ ${typed.trimEnd()}\n} 2>&1`).spawn();
+    child.stderr.cancel();
     let log = "";
     const started = Promise.withResolvers<void>();
     const logged = (async () => {
-      for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
+      for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
         log += text;
-        if (log.includes('"event":"start"')) started.resolve();
+        if (/"event":"start"|until you press Ctrl-C/.test(log)) started.resolve();
       }
       started.reject(new Error(`It did not start:\n${typed}\n${log}`));
     })();
     const stop = async () => {
       await new Deno.Command("kill", { args: ["-INT", "--", `-${child.pid}`] }).output();
       await within(`the end of ${typed}`, Promise.all([child.status, logged]));
-      assertMatch(log, /"event":"stop"/);
+      if (log.includes('"event":"start"')) assertMatch(log, /"event":"stop"/);
     };
     await within(`the start of ${typed}`, started.promise, { timeout: 300_000 });
     return stop;
@@ -96,6 +96,7 @@ needing(...NPM, LINUX, program("npx"), program("curl"))(
     inFolder(async (folder) => {
       const [root, media, port] = [`${folder}/checkout`, `${folder}/media`, freePort()];
       copyProject(root);
+      copy(fromRoot("tests"), `${root}/tests`);
       const page = (await Deno.readTextFile(fromRoot("README.md")))
         .replaceAll("0.0.0.0:8000", `127.0.0.1:${port}`)
         .replaceAll(":8000", `:${port}`)
@@ -121,6 +122,11 @@ needing(...NPM, LINUX, program("npx"), program("curl"))(
       let stop = () => Promise.resolve();
       try {
         for (const block of blocks) {
+          if (/ task demo$/m.test(block.typed)) {
+            const stopDemo = await terminal.serve(block);
+            await stopDemo();
+            continue;
+          }
           if (/ task start$| main\.ts$/m.test(block.typed)) {
             await stop();
             stop = await terminal.serve(block);

@@ -13,7 +13,7 @@ import { type Context, EXISTING, withStorage } from "./context.ts";
 import { openOutput } from "./output_file.ts";
 import { print, printError } from "./print.ts";
 
-const PROGRAM = {
+export const PROGRAM = {
   command: "deno task media usage",
   howToProbe: "set PUBLIC_URL",
   howNotToProbe: "set PUBLIC_URL= for this command",

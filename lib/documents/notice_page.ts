@@ -108,7 +108,13 @@ function retirement(notice: Notice, now: number): string {
   const test = isRemoved && !isRedirected
     ? ""
     : `<p>To check that a client has moved, block the old paths in a test, with
-a mock or a debugging proxy: the client should work as before.</p>`;
+a mock or a debugging proxy: the client should work as before.</p>
+<p>In CI, ${
+      code("lifecycle check --expect none URL…")
+    } fails if a URL that the client calls announces
+a retirement. The program is in the npm package ${code("@media-head/lifecycle")}, which is in no
+registry yet: ask the operator of this server for its tarball. Without it, see whether
+${code("curl --head URL")} shows ${code("Deprecation")} or ${code("Sunset")}.</p>`;
   const signs = isRemoved ? [] : [
     `A date in ${code("Retry-After")} means a brownout: the successor works meanwhile.`,
     `Any other ${code("5xx")} means a fault. If ${

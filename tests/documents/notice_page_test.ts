@@ -97,6 +97,13 @@ Deno.test("noticePage() says what to do right below the headline and the state",
   }
 });
 
+Deno.test("noticePage() says how the CI of a client asks, while clients can still call", () => {
+  for (const phase of PHASES) {
+    const text = textOf(pageAt(INSTANTS[phase]).html);
+    assertEquals(text.includes("lifecycle check --expect none URL"), phase !== "removed", phase);
+  }
+});
+
 Deno.test("noticePage() states the answer after the removal", () => {
   const deprecated = textOf(pageAt(INSTANTS.deprecated, REDIRECTING).html);
   assertMatch(deprecated, /Once removed, the path answers 308, which redirects/);

@@ -8,10 +8,12 @@ import { CHECK_CLIENT } from "../breaking.ts";
 import { isCacheControl } from "../cache_control.ts";
 import { type Fault, inspect, type Inspection, RELATIONS } from "./inspect.ts";
 
-const USAGE = `Usage: lifecycle check [--json] [--header "NAME: VALUE"]... URL...
+const USAGE = `Usage: lifecycle check [--json] [--header "NAME: VALUE"]... [--expect none] URL...
 
 Sends a HEAD and a GET to each URL; prints what they announce, and every fault.
 Exits with 0 if there is none, 1 if there are some, 2 if a URL cannot be reached.
+With --expect none, for the CI of a client, exits with 0 if no URL announces a retirement,
+1 if one does, 2 if a URL cannot be reached, or its status leaves that open, as 404 does.
 Prints this for --help or -h, and the version for --version.
 See also: lifecycle usage --help, and lifecycle hold --help`;
 
@@ -26,6 +28,12 @@ const NOT_ANNOUNCED: Fault = {
   section: "RFC 9745 §2",
   message: "Nothing is announced: expected Deprecation, Sunset, or a link to an explanation",
 };
+
+/**
+ * Statuses that leave open whether a path is being retired, if nothing is announced: there is no such
+ * path (any more), or something in front of it has answered. So does any 5xx.
+ */
+const TELLING_NOTHING = new Set([401, 403, 404, 407, 410, 429]);
 
 /** Fields that a HEAD shares with its GET: of the representation, the retirement and caching. */
 const SHARED_FIELDS = new Set([
@@ -53,7 +61,8 @@ const SHARED_FIELDS = new Set([
  *
  * @param args The words after the program's name.
  * @returns The text to print, whether it is a usage error, and the exit status: 0 without faults, 1
- *   with faults, 2 for a usage error or a URL that cannot be reached.
+ *   with faults, 2 for a usage error or a URL that cannot be reached. With `--expect none`: 0 if no URL
+ *   announces a retirement, 1 if one does, and 2 also if the status of one leaves that open.
  */
 export async function runLifecycle(args: readonly string[]) {
   let words: ReturnType<typeof readWords>;
@@ -63,9 +72,9 @@ export async function runLifecycle(args: readonly string[]) {
     const text = `lifecycle: ${(error as TypeError).message}\n\n${USAGE}`;
     return { text, isUsageError: true, exitStatus: 2 };
   }
-  const { urls, fields, isJson, version } = words;
+  const { urls, fields, isJson, version, expectsNone = false } = words;
   if (urls === undefined) return { text: version ? VERSION : USAGE, exitStatus: 0 };
-  const results = await Promise.all(urls.map((url) => check(url, fields)));
+  const results = await Promise.all(urls.map((url) => check(url, fields, expectsNone)));
   const lines = isJson
     ? JSON.stringify(results.map(({ data }) => data), undefined, 2).split("\n")
     : results.flatMap(({ lines }) => lines);
@@ -89,11 +98,12 @@ function readWords(args: readonly string[]) {
     options: {
       json: { type: "boolean" },
       header: { type: "string", multiple: true, default: [] },
+      expect: { type: "string" },
       help: { type: "boolean", short: "h" },
       version: { type: "boolean" },
     },
   });
-  const { json: isJson, header, help, version } = values;
+  const { json: isJson, header, expect, help, version } = values;
   const fields = new Headers(header.map((line): Field => {
     const [, name, value] = /^([^:]+):(.*)$/.exec(line) ?? [];
     if (name === undefined) throw new TypeError(`expected "NAME: VALUE", got "${line}"`);
@@ -103,49 +113,90 @@ function readWords(args: readonly string[]) {
   if (command !== "check") {
     throw new TypeError(`expected "check", "usage" or "hold", got "${command ?? ""}"`);
   }
+  if (expect !== undefined && expect !== "none") {
+    throw new TypeError(`--expect: expected "none", got "${expect}"`);
+  }
+  const expectsNone = expect === "none";
   if (urls.length === 0) throw new TypeError("expected a URL");
   const wrong = urls.find((url) => !/^https?:/i.test(url) || !URL.canParse(url));
-  if (wrong === undefined) return { urls, fields, isJson };
+  if (wrong === undefined) return { urls, fields, isJson, expectsNone };
   throw new TypeError(`expected a URL that starts with "https://" or "http://", got "${wrong}"`);
 }
 
-async function check(url: string, fields: Headers) {
+async function check(url: string, fields: Headers, expectsNone: boolean) {
   const now = Date.now();
   try {
     const head = await send("HEAD", url, fields);
     const get = await send("GET", url, fields);
     const { status } = get;
-    const inspection = inspect(get, { url, now });
-    const ofHead = inspect(head, { url, now });
-    const faults = [...inspection.faults];
-    if (inspection.state === "none") faults.push(NOT_ANNOUNCED);
-    if (head.status !== status) {
-      faults.push(differs("the status", head.status, status));
-    } else {
-      const known = new Set(faults.map(({ name }) => name));
-      faults.push(...ofHead.faults.filter(({ name }) => !known.has(name)));
-      faults.push(...differencesOf(head, get, (Date.now() - now) / 1000 + 1));
-      for (const name of RELATIONS) {
-        const [a, b] = [ofHead, inspection].map(({ links }) => links.get(name)?.join(" "));
-        if (a !== b) faults.push(differs(`the link "${name}"`, a, b));
-      }
-    }
+    const [ofHead, ofGet] = [inspect(head, { url, now }), inspect(get, { url, now })];
+    const inspection = expectsNone && ofGet.state === "none" ? ofHead : ofGet;
     const links = Object.fromEntries(inspection.links);
     const target = get.headers.get("location") ?? "";
     const location = target && URL.canParse(target, url) ? new URL(target, url).href : undefined;
+    const { exitStatus, findings, faults } = expectsNone
+      ? compareWithNone(inspection, status)
+      : judge(faultsOf([head, ofHead], [get, ofGet], (Date.now() - now) / 1000 + 1));
     const lines = [
       `${status} ${url}${location ? ` to ${location}` : ""}: ${describeState(inspection)}`,
       ...RELATIONS.flatMap((name) => links[name]?.map((target) => `  ${name}: ${target}`) ?? []),
-      ...faults.map(({ section, message }) => `  fault: ${message} (${section})`),
+      ...findings.map((finding) => `  ${finding}`),
     ];
-    if (faults.length === 0) lines.push("  no faults");
-    const data = { url, status, location, ...inspection, links, faults };
-    return { exitStatus: faults.length > 0 ? 1 : 0, lines, data };
+    return { exitStatus, lines, data: { url, status, location, ...inspection, links, faults } };
   } catch (error) { // the connection failed, or took too long
     const { message, cause } = error as Error;
     const reason = cause instanceof Error && cause.message || message;
     return { exitStatus: 2, lines: [`${url}: ${reason}`], data: { url, error: reason } };
   }
+}
+
+/** What the exit status is, and why. */
+interface Judgement {
+  readonly exitStatus: number;
+  /** Lines to print. */
+  readonly findings: readonly string[];
+  /** Left out where nobody asked for faults. */
+  readonly faults: readonly Fault[] | undefined;
+}
+
+function judge(faults: readonly Fault[]): Judgement {
+  const findings = faults.map(({ section, message }) => `fault: ${message} (${section})`);
+  if (faults.length === 0) return { exitStatus: 0, findings: ["no faults"], faults };
+  return { exitStatus: 1, findings, faults };
+}
+
+/** Judges whether nothing is announced. Faults are the server's, and a client cannot mend them. */
+function compareWithNone({ state }: Inspection, status: number): Judgement {
+  const [exitStatus, finding] = state !== "none"
+    ? [1, "not as expected: a retirement is announced"]
+    : TELLING_NOTHING.has(status) || status >= 500
+    ? [2, `unknown: a ${status} does not tell whether the path is being retired`]
+    : [0, "as expected"];
+  return { exitStatus, findings: [finding], faults: undefined };
+}
+
+/** A response, and what it announces. */
+type Inspected = readonly [response: Response, inspection: Inspection];
+
+/** Returns the faults of a GET, and of the HEAD that was sent some seconds before it. */
+function faultsOf(
+  [head, ofHead]: Inspected,
+  [get, ofGet]: Inspected,
+  seconds: number,
+): Fault[] {
+  const faults = [...ofGet.faults];
+  if (ofGet.state === "none") faults.push(NOT_ANNOUNCED);
+  if (head.status !== get.status) {
+    return [...faults, differs("the status", head.status, get.status)];
+  }
+  const known = new Set(faults.map(({ name }) => name));
+  faults.push(...ofHead.faults.filter(({ name }) => !known.has(name)));
+  faults.push(...differencesOf(head, get, seconds));
+  for (const name of RELATIONS) {
+    const [a, b] = [ofHead, ofGet].map(({ links }) => links.get(name)?.join(" "));
+    if (a !== b) faults.push(differs(`the link "${name}"`, a, b));
+  }
+  return faults;
 }
 
 async function send(method: string, url: string, fields: Headers): Promise<Response> {

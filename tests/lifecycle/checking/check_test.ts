@@ -66,6 +66,10 @@ needing("processes")("check finds no fault in this server", async () => {
   const [result] = JSON.parse(malformed.text);
   assertEquals([result.status, result.faults, malformed.exitStatus], [400, [], 0]);
   assertEquals(result.deprecatedAt, Date.parse(past));
+  for (const [path, expected] of [[`media/${token}`, 0], [`audio/${token}`, 1], ["media/x", 0]]) {
+    const words = ["check", "--expect", "none", `${server.origin}/${path}`];
+    assertEquals((await runLifecycle(words)).exitStatus, expected, `${path}`);
+  }
 });
 
 needing("network")(
@@ -145,6 +149,8 @@ needing("network")(
       [["check", "--colour", "http://a"], "--colour"],
       [["check", "--header", "a", "http://a"], 'expected "NAME: VALUE", got "a"'],
       [["check", "--header", "a b: c", "http://a"], "a b"],
+      [["check", "--expect", "no", "http://a"], '--expect: expected "none", got "no"'],
+      [["check", "--expect", "http://a"], "expected"],
       ...["ftp://a", "example.com/v1", "localhost:80", "http://"].map((url): [string[], string] => [
         ["check", "http://a", url],
         `expected a URL that starts with "https://" or "http://", got "${url}"`,
@@ -174,6 +180,54 @@ needing("network")(
     assertStringIncludes(text, `${said}\n  no faults`);
   },
 );
+
+needing("network")("check --expect none asks what the CI of a client asks", async () => {
+  const announced = { "Deprecation": "@1", "Link": '</v2>; rel="successor-version"' };
+  const rows: [
+    what: string,
+    status: number,
+    fields: object,
+    exitStatus: number,
+    finding: string,
+  ][] = [
+    ["a client that has moved", 200, {}, 0, "as expected"],
+    ["a method that is not allowed", 405, {}, 0, "as expected"],
+    ["a redirect", 301, { Location: "/a" }, 0, "as expected"],
+    ["faults that are the server's", 200, { "X-Method": "" }, 0, "as expected"],
+    ["a link that announces nothing", 200, { Link: '</v3>; rel="successor-version"' }, 0, ""],
+    ["a deprecation", 200, announced, 1, "not as expected: a retirement is announced"],
+    ["a removal", 410, { Sunset: "Thu, 01 Jan 1970 00:00:01 GMT" }, 1, "not as expected: "],
+    ["a deprecated path without such an item", 404, announced, 1, "not as expected: "],
+    ["an announcement that is invalid", 200, { Deprecation: "true" }, 1, "not as expected: "],
+    ["an announcement on HEAD only", 200, { ...announced, "X-Only": "HEAD" }, 1, "not as "],
+    ["an announcement on GET only", 200, { ...announced, "X-Only": "GET" }, 1, "not as "],
+    ...[401, 403, 404, 407, 410, 429, 500, 503].map((status): typeof rows[number] => [
+      `status ${status}`,
+      status,
+      {},
+      2,
+      `unknown: a ${status} does not tell whether the path is being retired`,
+    ]),
+  ];
+  for (const [what, status, fields, exitStatus, finding] of rows) {
+    await using origin = new Origin(({ method }) => {
+      const headers = new Headers(Object.entries(fields));
+      if (headers.has("X-Method")) headers.set("ETag", `"${method}"`); // a HEAD that differs
+      const only = headers.get("X-Only");
+      if (only !== null && only !== method) headers.delete("Deprecation");
+      return new Response(null, { status, headers });
+    });
+    const words = ["check", "--expect", "none", origin.url("/v1")];
+    const { text, exitStatus: got } = await runLifecycle(words);
+    assertEquals(got, exitStatus, what);
+    assertStringIncludes(text.split("\n").at(-1) ?? "", `  ${finding}`, what);
+    assert(!/fault/.test(text), `${what}: ${text}`);
+    const isShown = text.includes(`\n  successor-version: ${origin.url("/v2")}`);
+    assertEquals(isShown, "Link" in fields && fields.Link === announced.Link, what);
+    const [result] = JSON.parse((await runLifecycle([...words, "--json"])).text);
+    assertEquals([result.state === "none", result.faults], [exitStatus !== 1, undefined], what);
+  }
+});
 
 needing("network")("check sends to several URLs side by side", async () => {
   const waiting: (() => void)[] = [];
