@@ -141,6 +141,7 @@ export async function liveThroughYear(): Promise<Year> {
     routes: ROUTES,
     storage: subject.storage,
     config: { cacheMaxAge: 300, policy: POLICY, policies, contact: CONTACT },
+    policies: () => recorder.policies,
     clock,
     faults: new FaultLog(log),
   };
