@@ -6,7 +6,9 @@ import type { Refusal } from "../refusal.ts";
 
 /** The problem (RFC 9457) that a refusal presents. Its type is "about:blank". */
 export interface RefusalProblem {
+  /** The reason phrase of the status (RFC 9457 §4.2.1). */
   readonly title: string;
+  /** 410 after the sunset; the status of a brownout; 503 if the record of calls is unavailable. */
   readonly status: 410 | 503;
   /** What has happened, for humans. */
   readonly detail: string;
