@@ -1,10 +1,11 @@
 /** Extensions from the tarball in each framework, with the lines of README as they stand there. */
 
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { formatHttpDate } from "../../lib/http/http_date.ts";
+import { CACHES, needsOf, startCache } from "../support/caches.ts";
 import { installTarball, NPM, run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
-import { needing, shared } from "../support/permissions.ts";
+import { missingOf, needing, shared } from "../support/permissions.ts";
 import { accepts, freePort } from "../support/ports.ts";
 import { until, within } from "../support/within.ts";
 
@@ -23,6 +24,9 @@ const installed = shared(NPM, async () => {
 });
 
 const END = "9999-01-01T00:00:00Z";
+
+/** The fields that some shared caches prefer. */
+const TARGETED = ["cdn-cache-control", "surrogate-control", "x-accel-expires"];
 
 /** The block of README that has some words, with a date that never passes. */
 function block(words: string): string {
@@ -44,17 +48,19 @@ const usage = await openUsage(DATABASE, { routes: { "/v1": policy }, log() {} })
 const isOld = pathsUnder("/v1");
 const port = Number(PORT);
 const FIELDS = {
-  "Cache-Control": "public, max-age=60, s-maxage=600",
+  "X-Accel-Expires": "600",
+  "Surrogate-Control": "max-age=600",
   "CDN-Cache-Control": "max-age=600",
+  "Cache-Control": "public, max-age=60, s-maxage=600",
   "Content-Type": "text/plain",
 };
-const keyOf = (headers) => headers.authorization ?? headers.get?.("authorization");
+const keyOf = (headers) => headers["x-api-key"] ?? headers.get?.("x-api-key");
 const userOf = async (headers) => {
   await new Promise((resolve) => setTimeout(resolve, 5)); // as a look-up takes some time
-  const [, id] = /^Bearer (\\w+)$/.exec(keyOf(headers) ?? "") ?? [];
-  return id && { id };
+  const id = keyOf(headers);
+  return id ? { id } : undefined;
 };
-const isRefused = (headers) => keyOf(headers) === "Bearer wrong";
+const isRefused = (headers) => keyOf(headers) === "wrong";
 `;
 
 /** Authentication of Express. */
@@ -205,70 +211,102 @@ const PHASES: [phase: string, settings: object, status: number, sunset: Date][] 
   ["after the sunset", { sunsetAt: at(-999) }, 410, at(-999)],
 ];
 
+/** The caches that are installed, each in front of the port on which every program listens. */
+const caches = shared(NPM, async () => {
+  const origin = freePort();
+  const names = CACHES.filter((name) => missingOf(needsOf(name)) === "");
+  const started = await Promise.all(names.map((name) => startCache(name, origin)));
+  return {
+    origin,
+    ports: started.map(({ port }) => port),
+    async [Symbol.asyncDispose]() {
+      await Promise.all(started.map((daemon) => daemon[Symbol.asyncDispose]()));
+    },
+  };
+});
+
+/** The order of keys and methods, with each request twice. */
+const ORDERS = [["acme", "other"], ["other", "acme"]].flatMap((keys) =>
+  [["GET", "HEAD"], ["HEAD", "GET"]].map((methods) =>
+    methods.flatMap((method) => keys.flatMap((key) => [[key, method], [key, method]] as const))
+  )
+);
+
 for (const [name, program] of PROGRAMS) {
-  needing(...NPM)(`an extension is what its client gets in ${name}`, async () => {
-    const { folder, node } = installed();
-    const file = name.replaceAll(" ", "-").toLowerCase();
-    await Deno.writeTextFile(`${folder}/${file}.mjs`, BEFORE + program() + AFTER);
-    const database = `sqlite:./${file}.sqlite`;
-    for (const [phase, settings, refused, sunset] of PHASES) {
-      const port = freePort();
-      const env = { DATABASE: database, SETTINGS: JSON.stringify(settings), PORT: `${port}` };
-      const child = new Deno.Command(node, {
-        ...{ args: ["--no-warnings", `${file}.mjs`], cwd: folder, env, stdout: "null" },
-        stderr: "inherit",
-      }).spawn();
-      await until(`${name} to listen`, () => accepts(port));
-      const rows: [key: string | undefined, status: number, sunset: Date | undefined][] = [
-        ["acme", 200, new Date(END)],
-        ["other", refused, sunset],
-        [undefined, refused, sunset],
-        ["acme", 200, new Date(END)],
-        ["wrong", 401, undefined],
-      ];
-      for (const [key, status, sunset] of rows) {
-        for (const method of ["GET", "HEAD"]) {
-          const headers = {
-            "User-Agent": "acme/1.0",
-            ...key === undefined ? {} : { Authorization: `Bearer ${key}` },
-          };
-          const response = await fetch(`http://127.0.0.1:${port}/v1/songs`, { method, headers });
+  needing(...NPM)(
+    `an extension is what its client gets in ${name}, through caches, too`,
+    async () => {
+      const { folder, node } = installed();
+      const { origin: port, ports } = caches();
+      const file = name.replaceAll(" ", "-").toLowerCase();
+      await Deno.writeTextFile(`${folder}/${file}.mjs`, BEFORE + program() + AFTER);
+      const database = `sqlite:./${file}.sqlite`;
+      const sent: Record<string, number> = {};
+      for (const [phase, settings, refused, sunset] of PHASES) {
+        const env = { DATABASE: database, SETTINGS: JSON.stringify(settings), PORT: `${port}` };
+        const child = new Deno.Command(node, {
+          ...{ args: ["--no-warnings", `${file}.mjs`], cwd: folder, env, stdout: "null" },
+          stderr: "inherit",
+        }).spawn();
+        await until(`${name} to listen`, () => accepts(port));
+        const dates: Record<string, [status: number, sunset: Date | undefined]> = {
+          acme: [200, new Date(END)],
+          other: [refused, sunset],
+          nobody: [refused, sunset],
+          wrong: [401, undefined],
+        };
+        const ask = async (to: number, key: string, method: string, query = "") => {
+          const url = `http://127.0.0.1:${to}/v1/songs${query}`;
+          const known = key === "nobody" ? {} : { "X-Api-Key": key };
+          const headers = { "User-Agent": "acme/1.0", ...known };
+          const response = await fetch(url, { method, headers });
           const content = await response.text();
-          const note = `${phase}, ${key}, ${method}`;
-          const read = response.headers.get("sunset");
-          const expected = sunset === undefined ? null : formatHttpDate(sunset.getTime());
-          assertEquals([response.status, read], [status, expected], note);
-          if (status === 401) continue;
-          if (method === "GET" && status === 200) assertEquals(content, "old");
-          const cached = response.headers.get("cache-control") ?? "";
-          assert(
-            status === 200 ? /^private, max-age=60, /.test(cached) : /no-store/.test(cached),
-            cached,
-          );
-          assertEquals(response.headers.get("cdn-cache-control"), null);
+          const [status, until] = dates[key] ?? [];
+          const expected = until === undefined ? null : formatHttpDate(until.getTime());
+          const note = `${phase}, ${key}, ${method}, ${ports.indexOf(to)}`;
+          assertEquals([response.status, response.headers.get("sunset")], [status, expected], note);
+          if (status === 200) assertEquals(content, method === "GET" ? "old" : "");
+          if (status !== 401) sent[key] = (sent[key] ?? 0) + 1;
+          return response;
+        };
+        for (const key of ["acme", "other", "nobody", "acme", "wrong"]) {
+          for (const method of ["GET", "HEAD"]) {
+            const { status, headers } = await ask(port, key, method);
+            if (status === 401) continue;
+            const cached = headers.get("cache-control") ?? "";
+            assertMatch(cached, status === 200 ? /^private, max-age=60, must-/ : /^no-store, /);
+            for (const field of TARGETED) assertEquals(headers.get(field), null);
+          }
         }
+        for (const cache of ports) {
+          for (const [index, order] of ORDERS.entries()) {
+            for (const [key, method] of order) {
+              await ask(cache, key, method, `?${phase.replaceAll(" ", "-")}-${file}-${index}`);
+            }
+          }
+        }
+        child.kill("SIGTERM");
+        assertEquals((await within("the end of the program", child.status)).code, 0, phase);
       }
-      child.kill("SIGTERM");
-      assertEquals((await within("the end of the program", child.status)).code, 0, phase);
-    }
-    const command = "node_modules/@media-head/lifecycle/usage/lifecycle_program.js";
-    const gate = ["usage", "--database", database, "--gate", "1", "--json"];
-    const { text, errors } = await run(folder, node, "--no-warnings", command, ...gate);
-    const { clients, extensions, verdict } = JSON.parse(text || errors);
-    const counts = clients.map(({ client, calls, phases }: Record<string, unknown>) => [
-      client,
-      calls,
-      Object.keys(phases as object).toSorted().join(),
-    ]);
-    const phases = "brownout,deprecated,removed";
-    assertEquals(counts.toSorted(), [
-      ["app acme", 6, phases],
-      ["id acme", 12, "deprecated"],
-      ["id other", 6, phases],
-    ]);
-    assertEquals(verdict, "called");
-    const [extension, ...others] = extensions;
-    assertEquals([extension.client, extension.isOnRecord, others], ["id acme", true, []]);
-    assertStringIncludes(extension.until, "9999-01-01");
-  });
+      const command = "node_modules/@media-head/lifecycle/usage/lifecycle_program.js";
+      const gate = ["usage", "--database", database, "--gate", "1", "--json"];
+      const { text, errors } = await run(folder, node, "--no-warnings", command, ...gate);
+      const { clients, extensions, verdict } = JSON.parse(text || errors);
+      const counts = clients.map(({ client, calls, phases }: Record<string, unknown>) => [
+        client,
+        calls,
+        Object.keys(phases as object).toSorted().join(),
+      ]);
+      const phases = "brownout,deprecated,removed";
+      assertEquals(counts.toSorted(), [
+        ["app acme", sent["nobody"], phases],
+        ["id acme", sent["acme"], "deprecated"],
+        ["id other", sent["other"], phases],
+      ]);
+      assertEquals(verdict, "called");
+      const [extension, ...others] = extensions;
+      assertEquals([extension.client, extension.isOnRecord, others], ["id acme", true, []]);
+      assertStringIncludes(extension.until, "9999-01-01");
+    },
+  );
 }
