@@ -5,15 +5,19 @@ import type { Policy } from "./policy.ts";
 /** When the extension of each client ends, in milliseconds since the epoch, by the client's id. */
 export type Extensions = Readonly<Record<string, number>>;
 
+/** Returns whether an extension has an effect on a policy: whether it ends after the sunset. */
+export function isEffective({ sunsetAt = Infinity }: Policy, end: number): boolean {
+  return end > sunsetAt;
+}
+
 /**
  * Returns the policy for a client that has an extension: the same deprecation, no brownouts, and the
- * sunset at the end of the extension.
+ * sunset at the end of the extension. A policy whose sunset is later by now keeps it.
  *
- * @param end When the extension ends, in milliseconds since the epoch; `undefined` without one.
- * @returns The policy itself if the extension does not end after its sunset, or it has no sunset.
+ * @param end When the extension ends, in milliseconds since the epoch; `undefined` without one. It
+ *   had an effect when it was granted.
  */
 export function extendedPolicy(policy: Policy, end: number | undefined): Policy {
-  const { sunsetAt } = policy;
-  if (end === undefined || sunsetAt === undefined || end <= sunsetAt) return policy;
-  return { ...policy, sunsetAt: end, brownouts: [] };
+  if (end === undefined) return policy;
+  return { ...policy, sunsetAt: Math.max(end, policy.sunsetAt ?? end), brownouts: [] };
 }

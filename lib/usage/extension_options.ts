@@ -1,6 +1,6 @@
 /** The extensions of clients, as an application gives them in the options of a route. */
 
-import { extendedPolicy, type Extensions } from "../lifecycle/extension.ts";
+import { type Extensions, isEffective } from "../lifecycle/extension.ts";
 import { mismatch } from "../lifecycle/mismatch.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import { instantIn } from "../lifecycle/policy_settings.ts";
@@ -38,10 +38,9 @@ export function readExtensions(
   if (entries.length > 0 && policy.sunsetAt === undefined) {
     throw new TypeError("extensions: expected a policy with a sunset, got one without");
   }
-  const [extensions, ineffective] = [true, false].map((takes) =>
-    Object.fromEntries(
-      entries.filter(([, end]) => (extendedPolicy(policy, end) !== policy) === takes),
-    )
-  ) as [Extensions, Extensions];
-  return { extensions, ineffective };
+  const takes = ([, end]: [string, number]) => isEffective(policy, end);
+  return {
+    extensions: Object.fromEntries(entries.filter(takes)),
+    ineffective: Object.fromEntries(entries.filter((entry) => !takes(entry))),
+  };
 }

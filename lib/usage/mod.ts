@@ -252,13 +252,12 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     const { extensions, ineffective } = readExtensions(own, { policy, client: identify });
     const ends = new Map(Object.entries(extensions));
     const clientOf = (request: Incoming, rest: Rest) => idOf(() => identify?.(request, ...rest));
-    const currentPolicy = () => recorder.policies[route] ?? policy;
     const apply = retirementOf(policy, given, {
-      policy: currentPolicy,
+      policy: () => recorder.policies[route] ?? policy,
       answers: new Set(answers),
-      recognize: ends.size === 0 ? undefined : (request, rest) => {
+      recognize: ends.size === 0 ? undefined : (current, request, rest) => {
         const client = clientOf(request, rest);
-        return { client, policy: extendedPolicy(currentPolicy(), ends.get(client.id ?? NO_ID)) };
+        return { client, policy: extendedPolicy(current, ends.get(client.id ?? NO_ID)) };
       },
       arrive(fields) {
         if (isProbe(fields)) return undefined;

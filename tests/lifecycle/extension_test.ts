@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { extendedPolicy } from "../../lib/lifecycle/extension.ts";
+import { extendedPolicy, isEffective } from "../../lib/lifecycle/extension.ts";
 import { momentAt, type Phase } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 
@@ -40,12 +40,16 @@ Deno.test("a client that has an extension is served until its end, without brown
   }
 });
 
-Deno.test("extendedPolicy() returns the policy itself where the extension has no effect", () => {
+Deno.test("extendedPolicy() leaves others alone, and never moves a sunset forward", () => {
+  assert(extendedPolicy(POLICY, undefined) === POLICY);
+  const held = { ...POLICY, sunsetAt: END + 1000 };
+  assertEquals(extendedPolicy(held, END), { ...held, brownouts: [] });
+});
+
+Deno.test("isEffective() is true of an extension that ends after the sunset", () => {
   const sunset = POLICY.sunsetAt as number;
   const undated = definePolicy({ deprecatedAt: "2027-01-01" });
-  for (const end of [undefined, 0, sunset - 1000, sunset]) {
-    assert(extendedPolicy(POLICY, end) === POLICY);
-  }
-  assertEquals(extendedPolicy(POLICY, sunset + 1000).sunsetAt, sunset + 1000);
-  assert(extendedPolicy(undated, END) === undated);
+  for (const end of [0, sunset - 1000, sunset]) assertEquals(isEffective(POLICY, end), false);
+  for (const end of [sunset + 1000, END]) assertEquals(isEffective(POLICY, end), true);
+  assertEquals(isEffective(undated, END), false);
 });

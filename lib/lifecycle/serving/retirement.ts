@@ -32,12 +32,15 @@ export interface CallRecord<
   /** The statuses that count as calls though the library takes them for failures. */
   readonly answers?: ReadonlySet<number> | undefined;
   /**
-   * Returns the client that sent a request, and the policy for it; left out if all clients have the
-   * same. Asked before the handler is called. Then responses are each meant for one client. Never
-   * throws.
+   * Returns the client that sent a request, and the policy for it, given that for all others; left
+   * out if all clients have the same. Called before the handler. Each response is then meant for one
+   * client. Never throws.
    */
   readonly recognize?:
-    | ((request: Incoming, rest: Rest) => { readonly client: Client; readonly policy: Policy })
+    | ((policy: Policy, request: Incoming, rest: Rest) => {
+      readonly client: Client;
+      readonly policy: Policy;
+    })
     | undefined;
   /**
    * Notes that a call has arrived, and asks whether it may be answered.
@@ -141,8 +144,9 @@ export function retirementOf<
 
   return (request, ...rest) => {
     const start = readClock();
-    const known = record?.recognize?.(request, rest);
-    const policy = known?.policy ?? record?.policy?.() ?? common;
+    const current = record?.policy?.() ?? common;
+    const known = record?.recognize?.(current, request, rest);
+    const { policy = current } = known ?? {};
     const moment = momentAt(policy, start);
     const { until } = moment;
     // Read before the handler runs, because nothing can be read after an upgrade to a WebSocket.

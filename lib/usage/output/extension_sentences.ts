@@ -37,7 +37,7 @@ export function extensionLines({ extensions }: Pick<UsageReport, "extensions">):
   ];
   const more = lines.length - MAX_LISTED;
   return more > 0
-    ? [...lines.slice(0, MAX_LISTED), [`and ${count(more)} more on extensions`]]
+    ? [...lines.slice(0, MAX_LISTED), [`and ${count(more)} more, which --json lists`]]
     : lines;
 }
 

@@ -72,7 +72,7 @@ async function startApplication() {
     const user = String(headers[identity]);
     const policy = kind === "redirect" ? REDIRECTING : POLICY;
     const record: CallRecord<RequestHead, readonly unknown[], string> = {
-      recognize: ({ headers }) => {
+      recognize: (policy, { headers }) => {
         const client = headers.get(identity) ?? "";
         return { client, policy: extendedPolicy(policy, client === EXTENDED ? END : undefined) };
       },

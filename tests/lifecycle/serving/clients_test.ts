@@ -32,9 +32,9 @@ const [DEPRECATED, BROWNOUT, LAST, REMOVED, EXPIRED] = [
 
 /** A record that knows one client, whose name is in the request. */
 const RECORD: CallRecord<RequestHead, readonly unknown[], string> = {
-  recognize({ headers }) {
+  recognize(policy, { headers }) {
     const client = headers.get("x-user") ?? "";
-    return { client, policy: extendedPolicy(POLICY, client === "acme" ? END : undefined) };
+    return { client, policy: extendedPolicy(policy, client === "acme" ? END : undefined) };
   },
   arrive: () => true,
   count() {},

@@ -118,6 +118,17 @@ for (const [what, extensions, callers, lines] of SAID) {
   });
 }
 
+Deno.test("many extensions are listed up to 25 lines", async () => {
+  const each = Array.from({ length: 30 }, (_, day) => [`c${day}`, DECEMBER + day * DAY]);
+  const rows = each.map(([id]) => row(1, `id ${id}`, 1));
+  const lines = extensionLines(await report(rows, announcing(Object.fromEntries(each))));
+  assertEquals([lines.length, lines[0], lines.at(-1)], [
+    26,
+    announced(LATE_DECEMBER, "id c0"),
+    "and 5 more, which --json lists",
+  ]);
+});
+
 Deno.test("an extension that has ended is named, and announced no longer", async () => {
   const policies = { [AUDIO as string]: PAST };
   const sessions = announcing({ old: NOW - DAY, acme: NOW, beta: NOW + 1000 }, { policies });
