@@ -85,5 +85,12 @@ needing("processes")(
       assertEquals(past.warnings, ["The sunset has passed", "/audio/"]);
       const again = await start({ DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2021-01-01" });
       assertEquals(again.warnings, ["The sunset has passed"]);
+      const now = Date.now();
+      ledger.exec(
+        `INSERT INTO media_head_hold (id, since, until, because)
+         VALUES ('a', ${now}, ${now + 3_600_000}, 'a test')`,
+      );
+      const held = await start({ DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2021-01-01" });
+      assertEquals(held.warnings, [], "they do not answer as removed");
     }),
 );

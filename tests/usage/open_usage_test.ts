@@ -144,7 +144,8 @@ test("openUsage() learns of a hold at its start, and with the write of an intent
       assertEquals(await runHold(["--database", database, ...words]), 0);
       return text;
     };
-    const until = new Date(Date.now() + 86_400_000).toISOString();
+    const end = Math.ceil(Date.now() / 1_000) * 1_000 + 86_400_000;
+    const until = new Date(end).toISOString();
 
     const running = await opened(folder, options);
     const put = await hold("--until", until, "--because", "billing is down", "--route", "/v1");
@@ -153,16 +154,16 @@ test("openUsage() learns of a hold at its start, and with the write of an intent
     await running.usage.close();
     const started = await opened(folder, options);
     assertEquals(await statusesOf(started.usage), [200, 200, 200, 200]);
+    const later = started.usage.withLifecycle(old, "/v1", { clock: () => end });
+    assertEquals((await later(new Request("http://test/v1"))).status, 503, "what is left");
     const [line, ...others] = started.events.filter(({ event }) => event === "hold");
     assertEquals([line?.["hold"], line?.["because"], others], ["begins", "billing is down", []]);
     assertMatch(await hold("--release"), /^Released: \/v1 from /);
     assertMatch(await hold(), /^\/v1 from \S+ to \S+ \(billing is down\), released at /);
     await started.usage.close();
-    const phases = (await started.rows()).map(({ phase, calls }) => [phase, calls]);
-    assertEquals(
-      phases.toSorted(),
-      [["brownout", 1], ["deprecated", 4], ["deprecated", 3]].toSorted(),
-    );
+    const rows = (await started.rows()).map(({ brownout, calls }) => `${brownout || "-"} ${calls}`);
+    const left = until.replace(".000", "");
+    assertEquals(rows.toSorted(), ["- 3", "- 4", "2000-01-01T00:00:00Z 1", `${left} 1`]);
   }));
 
 test("openUsage() counts a call even if the route's clock fails", () =>

@@ -146,6 +146,8 @@ for (const [what, open, needs] of ENGINES) {
       const path = `/audio/${token}`;
       const servers: ServerProcess[] = [];
       for (const each of settings) servers.push(all.use(await ServerProcess.start(each, folder)));
+      // A period of lookups begins with the first request, and ends all prepared responses, too.
+      await pause(2_500);
       const application = all.use(await ApplicationProcess.start(url, { settings: POLICY }));
       const callers = [
         ...servers.map(({ origin }) => origin + path),
