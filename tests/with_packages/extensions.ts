@@ -6,7 +6,7 @@ import { CACHES, needsOf, startCache } from "../support/caches.ts";
 import { installTarball, NPM, run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { missingOf, needing, shared } from "../support/permissions.ts";
-import { accepts, freePort } from "../support/ports.ts";
+import { accepts } from "../support/ports.ts";
 import { until, within } from "../support/within.ts";
 
 const PACKAGES = [
@@ -213,7 +213,9 @@ const PHASES: [phase: string, settings: object, status: number, sunset: Date][] 
 
 /** The caches that are installed, each in front of the port on which every program listens. */
 const caches = shared(NPM, async () => {
-  const origin = freePort();
+  // Squid never reaches a server that did not listen when it started.
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const origin = listener.addr.port;
   const names = CACHES.filter((name) => missingOf(needsOf(name)) === "");
   const started = await Promise.all(names.map((name) => startCache(name, origin)));
   return {
@@ -244,10 +246,9 @@ for (const [name, program] of PROGRAMS) {
       const sent: Record<string, number> = {};
       for (const [phase, settings, refused, sunset] of PHASES) {
         const env = { DATABASE: database, SETTINGS: JSON.stringify(settings), PORT: `${port}` };
-        const child = new Deno.Command(node, {
-          ...{ args: ["--no-warnings", `${file}.mjs`], cwd: folder, env, stdout: "null" },
-          stderr: "inherit",
-        }).spawn();
+        const args = ["--no-warnings", `${file}.mjs`];
+        const output = { stdout: "null", stderr: "inherit" } as const;
+        await using child = new Deno.Command(node, { args, cwd: folder, env, ...output }).spawn();
         await until(`${name} to listen`, () => accepts(port));
         const dates: Record<string, [status: number, sunset: Date | undefined]> = {
           acme: [200, new Date(END)],
