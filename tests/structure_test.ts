@@ -26,6 +26,7 @@ const ROOMS = [
   ["lib/log"],
   ["lib/usage/record"],
   ["lib/usage/verdict"],
+  ["lib/usage/moving"],
   ["lib/usage/output"],
   ["lib/usage"],
   ["lib/storage"],
