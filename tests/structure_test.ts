@@ -27,6 +27,7 @@ const ROOMS = [
   ["lib/usage/record"],
   ["lib/usage/verdict"],
   ["lib/usage/output"],
+  ["lib/usage/moving"],
   ["lib/usage"],
   ["lib/storage"],
   ["lib/storage/catalogue"],

@@ -17,7 +17,7 @@ export async function runHold(args: readonly string[]): Promise<number> {
     withLedger: ({ database }, action) =>
       withLedger(
         database,
-        (ledger) => action(ledger, "the route's maxAge (300 seconds by default)"),
+        (ledger) => action(ledger, "the route's maxAge"),
       ),
   });
   return await runRecordCommand(command, args);

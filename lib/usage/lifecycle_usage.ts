@@ -3,7 +3,8 @@
 import type { Command } from "commander";
 import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { DatabasePlace } from "../database/place.ts";
+import { type DatabasePlace, requireDatabaseUrl, sqliteAt } from "../database/place.ts";
+import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
 import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
 import { argument } from "../input/arguments.ts";
 import { quoted, withoutPassword } from "../input/printable.ts";
@@ -36,6 +37,8 @@ export async function runUsage(args: readonly string[]): Promise<number> {
         const sessions = await ledger.sessions();
         await action({
           ledger,
+          name: nameOf(place),
+          openOlder,
           ...ownerFacts(sessions),
           program: {
             command: `npx --no lifecycle usage --database "${shown}"`,
@@ -49,6 +52,19 @@ export async function runUsage(args: readonly string[]): Promise<number> {
       }),
   });
   return await runRecordCommand(withOptions(command), args);
+}
+
+/** Returns the name of a record, for people. */
+function nameOf(place: DatabasePlace): string {
+  return place.kind === "sqlite" ? sqliteAt(resolve(place.path)).name : place.name;
+}
+
+async function openOlder(url: string) {
+  const { openOldRecord } = await import("./moving/old_record.ts");
+  const place = requireDatabaseUrl(url, "--copy-from");
+  const onWarn = (message: string) => printError(`warning: ${message}`);
+  const opening = { setting: "--copy-from", runtime: nodeRuntime, mustExist: true, onWarn };
+  return await openOldRecord(place, nameOf(place), opening);
 }
 
 function withOptions(command: Command): Command {

@@ -7,6 +7,7 @@ import { StorageError } from "../errors/storage_error.ts";
 import { argument, numberArgument } from "../input/arguments.ts";
 import { messageOf } from "../input/printable.ts";
 import { describeError } from "../log/log.ts";
+import { copyJson, copyText } from "./moving/copy_texts.ts";
 import { restartJson, restartText } from "./output/restart_texts.ts";
 import { usageJson } from "./output/json.ts";
 import { usagePage } from "./output/operator_page.ts";
@@ -16,6 +17,7 @@ import { gateText, usageText } from "./output/text.ts";
 import { sessionText } from "./output/wording.ts";
 import { policiesUnder } from "./record/holds.ts";
 import type { Ledger } from "./record/ledger.ts";
+import type { OldRecord } from "./moving/old_record.ts";
 import type { Session } from "./record/records.ts";
 import { announcedPolicies, judgedRoutes } from "./verdict/announcements.ts";
 import { probe, type ProbeOptions, type ProbeResult } from "./verdict/probe.ts";
@@ -34,11 +36,17 @@ interface UsageHost<Options> {
   readonly print: (text: string) => Promise<void>;
   /** Prints a message to standard error, after the program's name. */
   readonly printError: (text: string) => void;
+  /** Shows how much is done of what takes long, if the program does. */
+  readonly showProgress?: (text: string, part: number) => void;
 }
 
 /** A record, and the facts that only its program knows. */
 export interface UsageRecord extends Omit<OwnerPageOptions, "sessions"> {
   readonly ledger: Ledger;
+  /** The name of the record, for people, without credentials. */
+  readonly name: string;
+  /** Opens an older record, to copy it. */
+  readonly openOlder: (url: string) => Promise<{ record: OldRecord; close(): Promise<void> }>;
   readonly program: ProgramNames;
   /** How to probe the routes, if possible. */
   readonly probe?: Pick<ProbeOptions, "url" | "urlOf" | "fields"> | undefined;
@@ -72,6 +80,7 @@ interface CommandOptions {
   readonly atMost?: number;
   readonly trustStops?: true;
   readonly restart?: true;
+  readonly copyFrom?: string;
   readonly route?: string[];
   readonly html?: string;
   readonly json?: true;
@@ -126,6 +135,13 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
         ["html"],
       ),
     )
+    .addOption(
+      exclusive(
+        "--copy-from <url>",
+        "add an older record to this one, and close it: sqlite:PATH, or postgres://…",
+        ["gate", "html", "client", "restart", "ignore", "atMost", "trustStops", "route", "days"],
+      ),
+    )
     .action(async (options: CommandOptions & Options, command: Command) => {
       if (options.gate === undefined && options.ignore !== undefined) {
         command.error("error: option '--ignore <client>' needs '--gate'");
@@ -147,13 +163,15 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
     });
 }
 
-/** Starts the record again, or reports. */
+/** Starts the record again, copies another one, or reports. */
 async function runCommand(
   record: UsageRecord,
   options: RunOptions,
   host: UsageHost<never>,
 ): Promise<void> {
+  const { copyFrom } = options;
   if (options.restart) await restartRecord(record, options, host);
+  else if (copyFrom !== undefined) await copyOlder(record, copyFrom, options, host);
   else await printReport(record, options, host);
 }
 
@@ -164,6 +182,25 @@ async function restartRecord(
 ): Promise<void> {
   const started = await ledger.restart();
   await print(json ? restartJson(started) : restartText(started));
+}
+
+async function copyOlder(
+  { ledger, name: into, openOlder }: UsageRecord,
+  url: string,
+  { json }: CommandOptions,
+  { print, showProgress }: UsageHost<never>,
+): Promise<void> {
+  const { copyRecord } = await import("./moving/copy_record.ts");
+  const { record, close } = await openOlder(url);
+  try {
+    const result = await copyRecord(record, ledger, {
+      into,
+      onProgress: (rows, all) => showProgress?.(`${rows.toLocaleString("en-US")} rows`, rows / all),
+    });
+    await print(json ? copyJson(result) : copyText(result, record.name));
+  } finally {
+    await close();
+  }
 }
 
 /** @throws {ExitError} With the verdict as its status, if it is the gate that was asked. */
@@ -232,9 +269,10 @@ async function readReport(
   // The order matters: the instant comes first, then sessions and intents, and rows last. It comes after
   // the first requests of the probe, which start a server that sleeps until it is asked.
   const time = await ledger.time();
-  const { sessions, intents } = isGate
+  const read = isGate
     ? await waitForReports(ledger, time, { routes: route, onWait })
     : await readSessions(ledger);
+  const { sessions } = read;
   // An owner also has to know of routes that were deleted.
   const isForOwner = html !== undefined && options.client !== undefined;
   const all = isForOwner ? Object.keys(announcedPolicies(sessions)) : undefined;
@@ -243,8 +281,7 @@ async function readReport(
     routes: route ?? all,
     days: typeof gate === "number" ? gate : days,
     now: time.now,
-    sessions,
-    intents,
+    ...read,
     isGate,
     probe: await finishProbe?.(),
     canProbe: record.probe !== undefined,

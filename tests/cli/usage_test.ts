@@ -168,8 +168,19 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   assertEquals(alone.code, 2);
   assertStringIncludes(alone.stderr, "option '--ignore <client>' needs '--gate'");
   const gated = [["--days", "3"], ["--html", "x"], ["--client", "x"], ["--restart"]];
-  const restarting = ["--restart", "--html", "y"];
-  for (const conflict of [...gated.map((args) => ["--gate", "1", ...args]), restarting]) {
+  const restarting = [["--restart", "--html", "y"]];
+  const copying = [["--gate", "1"], ["--restart"], ["--route", "x"], ["--days", "3"], [
+    "--html",
+    "x",
+  ]]
+    .map((args) => ["--copy-from", "sqlite:y", ...args]);
+  for (
+    const conflict of [
+      ...gated.map((args) => ["--gate", "1", ...args]),
+      ...restarting,
+      ...copying,
+    ]
+  ) {
     const { code, stderr } = await usage(...conflict);
     assertEquals(code, 2, conflict.join(" "));
     assertStringIncludes(stderr, "cannot be used with option");

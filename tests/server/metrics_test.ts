@@ -152,6 +152,24 @@ test("a server process exports calls and removal dates to an OTLP collector", as
   assertEquals(known.filter(([, value]) => value > 0), []);
 });
 
+test("the removal date that is exported moves with a hold", async () => {
+  await using subject = await openLocal();
+  await using collector = startCollector();
+  const day = Math.ceil(Date.now() / 1_000) + 86_400;
+  const settings = {
+    ...collector.environment,
+    SUNSET_AT: new Date(day * 1_000).toISOString(),
+  };
+  await using server = await ServerProcess.start(settings, subject.folder);
+  const sunset = (route: string) => `${SUNSET} route=/${route}/:token`;
+  await collector.until((values) => values.get(sunset("audio")) === day);
+  const until = (day + 86_400) * 1_000;
+  await subject.ledger.hold({ route: "/audio/:token", until, because: "a test" });
+  await collector.until((values) => values.get(sunset("audio")) === until / 1_000);
+  await server.stop();
+  assertEquals(collector.exports.at(-1)?.get(sunset("video")), day);
+});
+
 test("traces have tokens, so a start that exports them says so", async () => {
   await using collector = startCollector();
   const token = newToken();

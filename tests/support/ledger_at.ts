@@ -15,11 +15,16 @@ const [CLOCK, TIMELINE] = ["(the clock of the test)", "(the timeline of the test
  * @param clock Returns the time in milliseconds since the epoch, each time that a statement asks.
  * @param timeline Returns the timeline of the database, as an SQL expression. Default: its own.
  */
-export function ledgerAt(
+export function ledgerAt(...args: Parameters<typeof databaseAt>): Ledger {
+  return new Ledger(databaseAt(...args));
+}
+
+/** Returns such a database. */
+export function databaseAt(
   database: Database,
   clock: () => number,
   timeline: () => string = () => database.timeline,
-): Ledger {
+): Database {
   const dated = (statement: Statement): Statement => {
     const { text } = statement;
     return {
@@ -27,7 +32,7 @@ export function ledgerAt(
       text: text.replaceAll(CLOCK, () => String(clock())).replaceAll(TIMELINE, timeline),
     };
   };
-  return new Ledger({
+  return {
     clock: CLOCK,
     timeline: TIMELINE,
     unlessLocked: database.unlessLocked,
@@ -38,7 +43,7 @@ export function ledgerAt(
     queryAfterChanges: (statement, table) => database.queryAfterChanges(dated(statement), table),
     write: (statement) => database.write(dated(statement)),
     transact: (statements, options) => database.transact(statements.map(dated), options),
-  });
+  };
 }
 
 /** Opens an empty database in memory, for ledgers. */

@@ -131,6 +131,14 @@ export const PROGRAM: ProgramNames = {
   retainSetting: "USAGE_DAYS",
 };
 
+/** What a record has besides its ledger, for commands that neither copy nor write files. */
+export const REPORTED = {
+  program: PROGRAM,
+  name: "the record",
+  openOlder: () => Promise.reject(new Error("No copy is expected")),
+  openFile: () => Promise.reject(new Error("No page is expected")),
+};
+
 /** Makes the report on a ledger with these rows and sessions. */
 export async function report(
   rows: readonly UsageRow[],
@@ -155,7 +163,7 @@ export async function report(
   };
   const question = {
     ...{ days: 7, now: NOW, program: PROGRAM, sessions: ordered },
-    ...{ intents: [], isGate: true },
+    ...{ intents: [], isGate: true, startedBefore: started ?? ordered[0]?.began },
   };
   return await reportUsage(ledger, { ...question, ...options });
 }

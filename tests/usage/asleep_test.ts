@@ -12,7 +12,7 @@ import { usageCommand, type UsageRecord } from "../../lib/usage/usage_command.ts
 import { ANSWER, PROCESS } from "../support/counted_call.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
-import { DAY, HOUR, PROGRAM } from "../support/usage_report.ts";
+import { DAY, HOUR, REPORTED } from "../support/usage_report.ts";
 
 const [CLEAR, UNKNOWN] = [0, 3];
 
@@ -31,8 +31,7 @@ async function ask(
   const command = usageCommand({
     print: (part) => Promise.resolve(void (text += `${part}\n`)),
     printError: (part) => text += `${part}\n`,
-    withRecord: (_, action) =>
-      action({ ledger, program: PROGRAM, probe, openFile: () => Promise.reject() }),
+    withRecord: (_, action) => action({ ...REPORTED, ledger, probe }),
   });
   try {
     await command.parseAsync(["--gate", "1", ...words], { from: "user" });

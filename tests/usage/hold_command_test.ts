@@ -1,9 +1,12 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { CommanderError } from "commander";
 import { RefusedError, WrongUsageError } from "../../lib/errors/refused_error.ts";
+import type { Policy } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { holdCommand } from "../../lib/usage/hold_command.ts";
 import { DAY, NOON } from "../support/counted_call.ts";
+import { fromRoot } from "../support/paths.ts";
+import { needing } from "../support/permissions.ts";
 import { openScene } from "../support/recorder_scene.ts";
 
 const [AUDIO, VIDEO] = ["/audio/:token", "/video/:token"];
@@ -19,9 +22,9 @@ const POLICIES = {
 };
 
 /** A record at noon of 2027-02-01, with the command that holds its routes. */
-async function openRecord({ isNew = false } = {}) {
+async function openRecord({ isNew = false, policies = POLICIES } = {}) {
   const scene = await openScene();
-  if (!isNew) await (await scene.start({ policies: POLICIES })).recorder.stop();
+  if (!isNew) await (await scene.start({ policies })).recorder.stop();
   return {
     ...scene,
     /** Runs the command. Returns what it prints, or its error with the exit status. */
@@ -144,4 +147,19 @@ Deno.test("hold of one route needs a record of it; a hold of all does not", asyn
   const { recorder } = await record.start({ policies: POLICIES });
   assertEquals(recorder.policies[AUDIO]?.brownouts.length, 1);
   await recorder.stop();
+});
+
+needing("files")("hold prints what the operators' README says", async () => {
+  const readme = await Deno.readTextFile(fromRoot("lib/server/README.md"));
+  const block = /\$ deno task --quiet media hold (.*)\n([^`]*)```/;
+  const [, typed = "", printed = ""] = block.exec(readme) ?? [];
+  const { [AUDIO]: policy } = POLICIES;
+  const brownouts = policy?.brownouts.slice(0, 1);
+  const short = { ...policy, brownouts } as Policy;
+  await using record = await openRecord({ policies: { [AUDIO]: short, [VIDEO]: short } });
+  const words = typed.replace(/\d{4}-\d\d-\d\d/, "2027-02-02").match(/"[^"]*"|\S+/g) ?? [];
+  const shapeOf = (text: string) => text.trimEnd().replaceAll(/\d+/g, "0");
+  const said = await record.run(...words.map((word) => word.replaceAll('"', "")));
+  assertEquals(shapeOf(said), shapeOf(printed));
+  assert(words.length > 0);
 });

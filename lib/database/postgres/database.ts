@@ -16,7 +16,7 @@ import type {
   TransactionOptions,
   Value,
 } from "../sql/database.ts";
-import { creationOf, type Schema, tableOf } from "../sql/schema.ts";
+import { creationOf, type Schema, supports, tableOf } from "../sql/schema.ts";
 import { NotCreatedError } from "../../errors/not_created_error.ts";
 import { StorageError } from "../../errors/storage_error.ts";
 import { clientOf, type PostgresOptions } from "./client.ts";
@@ -189,7 +189,7 @@ export class PostgresDatabase implements Database {
       throw new StorageError("postgres", `${table}: ${reason}`);
     }
     const version = made["schema"] as number;
-    if (version === schema.version) return created;
+    if (supports(schema, version)) return created;
     const remedy = version > schema.version ? "run a later one" : schema.upgrade;
     throw new StorageError(
       "postgres",

@@ -2,7 +2,7 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { type OpenOptions, settingOf } from "../open_options.ts";
-import { creationOf, type Schema } from "../sql/schema.ts";
+import { creationOf, type Schema, supports } from "../sql/schema.ts";
 import { NotCreatedError } from "../../errors/not_created_error.ts";
 import { DIALECT } from "./dialect.ts";
 import { isBusy } from "./lock.ts";
@@ -41,11 +41,12 @@ export function createTables(
 /** Returns whether a file has the tables. Throws for a file of another program or release. */
 function hasTables(
   database: DatabaseSync,
-  { name, applicationId, version: supported, upgrade }: Schema,
+  schema: Schema,
 ): boolean {
+  const { name, applicationId, version: supported, upgrade } = schema;
   const { id, version, tables } = { ...database.prepare(STATE).get() };
   if (id === applicationId) {
-    if (version === supported) return true;
+    if (supports(schema, version)) return true;
     const fault = `It has version ${version} of the ${name}'s schema`;
     const remedy = Number(version) > supported ? "run a later one" : upgrade;
     throw new Error(`${fault}, but this release supports only ${supported}: ${remedy}`);

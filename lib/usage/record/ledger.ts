@@ -12,6 +12,8 @@ import {
   type Statement,
 } from "../../database/sql/database.ts";
 import { RefusedError } from "../../errors/refused_error.ts";
+import { additionOf, clientDaysOf, daysAdditionOf, jsonOf, KEY_COLUMNS } from "./additions.ts";
+import { Copies } from "./copies.ts";
 import { DAY_MS, dayNumberOf, dayOf } from "./day.ts";
 import { HOLD_COLUMNS, type ReadHolds, readHolds, type RecordedHold } from "./holds.ts";
 import { PATIENCE_MS } from "./intents.ts";
@@ -27,11 +29,9 @@ import {
   MINUTE_MS,
   type Session,
   USAGE_KEY,
-  type UsageCount,
   type UsageRow,
 } from "./records.ts";
 
-const KEY_COLUMNS = USAGE_KEY.join(", ");
 const SESSION_COLUMNS =
   "id, policies, unmounted, extensions, may_serve_unrecorded, public_url, contact, retain_days, " +
   "machine, pid, process_started, began, reported, timeline, sequence, ended";
@@ -75,6 +75,8 @@ export const HISTORY_FACTOR = 3;
  * {@linkcode StorageError} if the engine fails.
  */
 export class Ledger {
+  /** The copies of older records into this one. */
+  readonly copies: Copies;
   readonly #database: Database;
   /** The ledger's time as an SQL expression. */
   readonly #now: string;
@@ -82,6 +84,7 @@ export class Ledger {
   /** @param database Closed by the caller. */
   constructor(database: Database) {
     this.#database = database;
+    this.copies = new Copies(database);
     const { clock } = database;
     this.#now = `(SELECT CASE WHEN max(reported) > ${clock} THEN max(reported) ELSE ${clock} END
         FROM media_head_session)`;
@@ -227,7 +230,7 @@ export class Ledger {
     session: Session,
     livedUntil: number,
   ): Promise<AddedPart | undefined> {
-    const { clock, timeline } = this.#database;
+    const { batch, clock, timeline } = this.#database;
     const isReport = report !== undefined;
     const isStopped = report?.isStopped ?? false;
     const extension: Statement = {
@@ -250,9 +253,8 @@ export class Ledger {
     const rows = sorted.map((count): UsageRow => ({ ...count, day: dayOf(at), last: at }));
     const statements = [
       extension,
-      ...chunksOf(rows, this.#database.batch).map((rows) => this.#additionOf(rows)),
-      ...chunksOf(callsByClient(sorted), this.#database.batch)
-        .map((calls) => this.#daysOf(dayNumberOf(at), calls)),
+      ...chunksOf(rows, batch).map((rows) => additionOf(this.#database, rows)),
+      ...chunksOf(clientDaysOf(rows), batch).map((days) => daysAdditionOf(this.#database, days)),
       ...report?.intents === undefined ? [] : this.#changesOf(report.intents, session, isStopped),
     ];
     const [extended] = statements.length === 1 && !isStopped // an idle process, in one round trip
@@ -568,51 +570,6 @@ export class Ledger {
       await yieldToRequests();
     }
   }
-
-  /** Returns the statement that adds calls of clients on a day. Their keys must be distinct. */
-  #daysOf(day: number, calls: readonly ClientCalls[]): Statement {
-    const types = ["bigint", "text", "text", "bigint"] as const;
-    const all = calls.map(({ route, client, calls }) => [day, route, client, calls]);
-    const { text, values } = this.#database.rowsOf(types, all);
-    return {
-      text: `INSERT INTO media_head_day AS earlier (day, route, client, calls) ${text}
-             ON CONFLICT (day, route, client)
-             DO UPDATE SET calls = earlier.calls + excluded.calls`,
-      values,
-    };
-  }
-
-  /** Returns the statement that adds rows. Their keys must be distinct. */
-  #additionOf(rows: readonly UsageRow[]): Statement {
-    const columns = [...USAGE_KEY, "calls", "last"] as const;
-    const types = [...USAGE_KEY.map(() => "text" as const), "bigint", "bigint"] as const;
-    const all = rows.map((row) => columns.map((column) => row[column]));
-    const { text, values } = this.#database.rowsOf(types, all);
-    return {
-      text: `INSERT INTO media_head_usage AS usage (${columns.join(", ")}) ${text}
-             ON CONFLICT (${KEY_COLUMNS}) DO UPDATE SET calls = usage.calls + excluded.calls,
-             last = CASE WHEN excluded.last > usage.last THEN excluded.last ELSE usage.last END`,
-      values,
-    };
-  }
-}
-
-type ClientCalls = Pick<UsageCount, "route" | "client" | "calls">;
-
-/** Adds up the calls of each client to each route. Other requests are left out. */
-function callsByClient(counts: readonly UsageCount[]): ClientCalls[] {
-  const sums = new Map<string, ClientCalls>();
-  for (const { route, client, calls, impact } of counts) {
-    if (impact !== "breaking") continue;
-    const key = `${route}\0${client}`;
-    sums.set(key, { route, client, calls: calls + (sums.get(key)?.calls ?? 0) });
-  }
-  return [...sums.values()];
-}
-
-/** Returns what a column holds of a value that a session may lack. */
-function jsonOf(value: object | undefined): string | null {
-  return value === undefined ? null : JSON.stringify(value);
 }
 
 function holdsIn(row: Row): ReadHolds {

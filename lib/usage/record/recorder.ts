@@ -550,5 +550,5 @@ function newSession(options: RecorderOptions, mounts: Mounts, sequence: number):
 const REFUSED = "calls to old paths are refused: the ledger does not take them (see the log)";
 
 const LOST = "The ledger does not have this process's last report, as if it had been " +
-  "restored or replaced. The record of calls starts again in a day: until then, other servers may " +
-  "answer calls under intents that it does not have";
+  "restored, replaced or copied. The record of calls starts again in a day: until then, other " +
+  "servers may answer calls under intents that it does not have";

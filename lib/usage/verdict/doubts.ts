@@ -149,8 +149,9 @@ export function trustableDoubts(
 }
 
 /** Returns each minute or more without a session since the record started, except one until now. */
-export function stopsIn(evidence: Evidence): Interval[] {
-  const { sessions, started, judgedAt } = evidence;
+export function stopsIn(
+  { sessions, started, judgedAt }: Pick<Evidence, "sessions" | "started" | "judgedAt">,
+): Interval[] {
   const stops: Interval[] = [];
   let covered = Math.min(started ?? judgedAt, judgedAt);
   for (const { began, reported } of sessions.filter(hasMounted)) {
@@ -162,8 +163,8 @@ export function stopsIn(evidence: Evidence): Interval[] {
 }
 
 /** Returns the doubt on routes that no server has counted for a minute or more, if there are any. */
-function unserved({ sessions, judgedAt }: Evidence, routes: readonly string[]): Doubt[] {
-  if (sessions.length === 0) return []; // the record has not started
+function unserved({ sessions, started, judgedAt }: Evidence, routes: readonly string[]): Doubt[] {
+  if (started === undefined) return []; // a doubt of its own
   const counts = (route: string) => ({ policies }: Session) => Object.hasOwn(policies, route);
   const recent = sessions.filter(({ reported }) => judgedAt - reported < MINUTE_MS);
   // Where a running server does not count a route, that is a doubt of its own.
@@ -181,7 +182,9 @@ function unserved({ sessions, judgedAt }: Evidence, routes: readonly string[]): 
  * Returns the times in which the database was restored or failed over: each from the last report on
  * one timeline to the first session on the next.
  */
-export function restoresIn({ sessions, timeline, judgedAt }: Evidence): Interval[] {
+export function restoresIn(
+  { sessions, timeline, judgedAt }: Pick<Evidence, "sessions" | "timeline" | "judgedAt">,
+): Interval[] {
   const told = sessions.filter((session) => session.timeline !== "");
   const restores = told.flatMap(({ timeline, began: end }, index): Interval[] => {
     const before = told.slice(0, index);
@@ -226,7 +229,7 @@ function abandoned(evidence: Evidence, routes: readonly string[]): TrustableDoub
  * Returns when an intent ends, by the ledger's time. Its process measures the lease by clocks of its
  * own, so the time in which nobody counted is left out: the database's clock may have jumped then.
  */
-function endOf({ since, until }: Intent, stops: readonly Interval[]): number {
+export function endOf({ since, until }: Intent, stops: readonly Interval[]): number {
   return stops.reduce(
     (end, stop) =>
       stop.start < end && stop.end > since ? end + stop.end - Math.max(stop.start, since) : end,

@@ -10,7 +10,7 @@ import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { DAY_MS, dayOf } from "../record/day.ts";
 import { policiesUnder } from "../record/holds.ts";
 import type { Ledger } from "../record/ledger.ts";
-import type { ClientHistory, Intent, Session } from "../record/records.ts";
+import type { ClientHistory, Session } from "../record/records.ts";
 import { announcedPolicies, judgedRoutes, type OtherDates, otherDates } from "./announcements.ts";
 import { completeSince, type Evidence } from "./doubts.ts";
 import { announcedExtensions, type ExtensionUsage, policiesFor } from "./extensions.ts";
@@ -21,7 +21,7 @@ import { type SilentClients, silentClients } from "./rhythms.ts";
 import { judgeRoutes, type Verdicts } from "./route_verdicts.ts";
 import { addUp, callsIn, type ClientErrors, type ClientUsage, type PhaseCalls } from "./sums.ts";
 import { isOpen } from "./session_state.ts";
-import { REPORT_LIMIT_MS } from "./waiting.ts";
+import { REPORT_LIMIT_MS, type SessionsAndIntents } from "./waiting.ts";
 
 /** Calls to one route on one UTC day. */
 export interface DayUsage {
@@ -55,7 +55,7 @@ export interface ProgramNames {
   readonly retainSetting: string;
 }
 
-export interface UsageReportOptions extends Pick<PeriodLengths, "days"> {
+export interface UsageReportOptions extends Pick<PeriodLengths, "days">, SessionsAndIntents {
   /** Whether each client is asked for its longest pause, if that is longer than the period. */
   readonly isByRhythm?: boolean | undefined;
   /** The routes to report on. Default: the routes that servers announce. */
@@ -72,10 +72,6 @@ export interface UsageReportOptions extends Pick<PeriodLengths, "days"> {
   /** Whether the gate would probe. */
   readonly canProbe?: boolean | undefined;
   readonly program: ProgramNames;
-  /** All sessions, in the order in which they began. */
-  readonly sessions: readonly Session[];
-  /** All intents, read after the sessions. */
-  readonly intents: readonly Intent[];
   /**
    * Whether running servers had time to report the calls before the instant of the verdict. A report
    * waits for nobody: it takes what they have reported in the last two flushes for complete.
@@ -149,7 +145,7 @@ export async function reportUsage(
   options: UsageReportOptions,
 ): Promise<UsageReport> {
   const { days, client, now, probe, canProbe, program, isByRhythm = false } = options;
-  const { sessions, intents, isGate = false } = options;
+  const { sessions, intents, startedBefore, isGate = false } = options;
   const { ignore = [], atMost = 0, trustStops = false } = options;
   const period = Array.from({ length: days + 1 }, (_, ago) => dayOf(now - (days - ago) * DAY_MS));
   const from = period[0] as string;
@@ -162,12 +158,22 @@ export async function reportUsage(
   requireCounted(judged, policies);
   // Once no route is deprecated, the report still says who called.
   const listed = judged.length > 0 ? judged : Object.keys(policies);
-  const { sums, histories, ...read } = await readRecord(ledger, from, { listed, period, client });
+  const { sums, histories, started, ...read } = await readRecord(ledger, from, {
+    listed,
+    period,
+    client,
+  });
   if (client !== undefined && sums.clients.length === 0) await requireOnRecord(client, ledger);
   const ignored = await ignoredClients(ignore, sums.clients, ledger);
 
   const settledSince = isGate ? now : now - REPORT_LIMIT_MS;
-  const evidence: Evidence = { sessions, intents, judgedAt: now, settledSince, ...read };
+  const evidence: Evidence = {
+    ...{ sessions, intents, judgedAt: now, settledSince, ...read },
+    // The later of both: a copy moves the start back, and a deletion of days on.
+    started: startedBefore === undefined || started === undefined
+      ? undefined
+      : Math.max(startedBefore, started),
+  };
   const isCounted = ({ client }: Pick<ClientUsage, "client">) => !ignore.includes(client);
   const usageDays = retainedDays(sessions);
   const lengths = { days, usageDays };
@@ -239,7 +245,7 @@ export async function reportUsage(
     clientErrors: sums.clientErrors.filter((each) =>
       judged.includes(each.route) && isCounted(each)
     ),
-    onRecordSince: onRecordSince(read.started, { now, usageDays, histories }),
+    onRecordSince: onRecordSince(evidence.started, { now, usageDays, histories }),
     unknown,
     routes,
     completeSince: completeSince(evidence, judged, trustStops),

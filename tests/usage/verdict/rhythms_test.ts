@@ -8,6 +8,7 @@ import { dayOf } from "../../../lib/usage/record/day.ts";
 import type { Session, UsageRow } from "../../../lib/usage/record/records.ts";
 import { reportUsage } from "../../../lib/usage/verdict/report.ts";
 import type { Verdict } from "../../../lib/usage/verdict/verdict.ts";
+import { readSessions } from "../../../lib/usage/verdict/waiting.ts";
 import { COUNT, DAY } from "../../support/counted_call.ts";
 import { randomFrom } from "../../support/random.ts";
 import { ledgerAt, openLedgerDatabase } from "../../support/ledger_at.ts";
@@ -317,9 +318,9 @@ async function openRecord() {
       await ledger.forget(dayOf(clock.now - 400 * DAY), clock.now);
     },
     async ask(): Promise<Verdict["state"]> {
-      const sessions = await ledger.sessions();
       const question = { ...BY_RHYTHM, isGate: true, now: clock.now, program: PROGRAM };
-      return (await reportUsage(ledger, { ...question, sessions, intents: [] })).verdict.state;
+      const report = await reportUsage(ledger, { ...question, ...await readSessions(ledger) });
+      return report.verdict.state;
     },
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };

@@ -2,7 +2,7 @@ import { assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import type { Intent, Session } from "../../../lib/usage/record/records.ts";
 import { waitForReports } from "../../../lib/usage/verdict/waiting.ts";
-import { intent, MINUTE, NOW, running, session } from "../../support/usage_report.ts";
+import { DAY, intent, MINUTE, NOW, running, session } from "../../support/usage_report.ts";
 
 const [server, stopped] = [running(10), session(10, 1 / 3600, { id: "b", ended: "stopped" })];
 const [unsettled, settled] = [intent("a", 1), intent("a", 1, { settled: NOW + 1 })];
@@ -44,6 +44,7 @@ Deno.test("waitForReports() waits for running servers with calls to report, for 
   for (const [what, sessions, intents, settledAfter, waits, { lag = 0, routes } = {}] of rows) {
     passed = 0;
     const ledger = {
+      started: () => Promise.resolve(NOW - DAY),
       sessions: () => Promise.resolve(sessions),
       intents: () =>
         Promise.resolve(
