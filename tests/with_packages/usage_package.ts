@@ -2,6 +2,7 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
+import { shellWord } from "../../lib/input/shell_word.ts";
 import { DAY_MS } from "../../lib/usage/record/day.ts";
 import { createCertificate } from "../support/certificate.ts";
 import { installTarball, NPM, run } from "../support/npm.ts";
@@ -198,9 +199,10 @@ for (const [name, runtime, isModule, open] of SCENES) {
       const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
       const [, block = ""] = /```sh\n(npx --no lifecycle hold [^]*?)```/.exec(readme) ?? [];
       const month = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
+      const command = [...words, COMMAND].map(shellWord).join(" ");
       const line = block.replace(/\d{4}-\d\d-\d\d/, month)
-        .replace("npx --no lifecycle", [...words, COMMAND].map((word) => `"${word}"`).join(" "))
-        .replace("sqlite:./calls.sqlite", `"${record.database}"`);
+        .replace("npx --no lifecycle", () => command)
+        .replace("sqlite:./calls.sqlite", () => shellWord(record.database));
       const hold = async (more = "") => await run(folder, "sh", "-c", line.trimEnd() + more);
       const held = await hold();
       assertMatch(held.text, /^Held until \S+T00:00:00Z \(billing is down\): \/v1\n/, held.errors);
