@@ -114,6 +114,23 @@ needing("files")(
   },
 );
 
+needing("files")("main.ts has functions of at most 45 lines", () => {
+  const source = Deno.readTextFileSync(fromRoot("main.ts"));
+  const functions = [...source.matchAll(/^(?:export )?(?:async )?function (\w+).*?^\}$/gms)]
+    .map(([text, name = ""]) => [name, text.split("\n").length] as const);
+  assert(functions.length > 15, `only ${functions.length} functions are seen`);
+  assertEquals(functions.filter(([, length]) => length > 45), []);
+});
+
+needing("files")("main.ts makes one Response, and tells HEAD from GET at marked places", () => {
+  const source = Deno.readTextFileSync(fromRoot("main.ts"));
+  const code = source.replaceAll(/^ *(?:\/\*\*|\*|\/\/).*\n/gm, "");
+  const count = (text: string) => code.split(text).length - 1;
+  assertEquals(["new Response(", '"HEAD"', '"GET"'].map(count), [1, 1, 1]);
+  const marks = [...source.matchAll(/^ *\/\/ (\(\d\)) /gm)].map(([, mark]) => mark);
+  assertEquals(marks, ["(1)", "(2)", "(3)"]);
+});
+
 needing("files")("media and the record of calls know nothing of each other", () => {
   const isMedia = (path: string) => path.startsWith("lib/storage/");
   const isRecord = (path: string) => path.startsWith("lib/usage/");
