@@ -49,6 +49,7 @@ import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.
 import { announcementFields } from "./lib/lifecycle/announcement.ts";
 import { isBreaking } from "./lib/lifecycle/breaking.ts";
 import { brownoutStatusAt, momentAt, nextChange } from "./lib/lifecycle/policy.ts";
+import type { Moment, Policy } from "./lib/lifecycle/policy.ts";
 import { brownoutRefusal, removalRedirect, removalRefusal } from "./lib/lifecycle/refusal.ts";
 import type { Refusal } from "./lib/lifecycle/refusal.ts";
 import { FaultLog, lineLog, type Log } from "./lib/log/log.ts";
@@ -63,7 +64,7 @@ import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problems.ts";
 import { type App, requireListenAccess, runServer } from "./lib/server/process.ts";
 import { lengthFields, type Representation, representItem } from "./lib/server/representation.ts";
 import { deprecatedPaths, METHODS, normalizeUrl, pathOf, withToken } from "./lib/server/route.ts";
-import type { RetiredRoute, Route } from "./lib/server/route.ts";
+import type { Route } from "./lib/server/route.ts";
 import { logStart } from "./lib/server/start_line.ts";
 import { requireStorageAccess } from "./lib/server/storage_access.ts";
 import { VERSION } from "./lib/server/version.ts";
@@ -106,8 +107,8 @@ const REPLACED = "The stored content is not what was published";
 const UNAVAILABLE = "Storage is unavailable; retry later";
 const UNRECORDED = "The record of calls is unavailable, and old paths need it; retry later";
 
-/** A request, and what is known about it before any lookup. */
-interface Call {
+/** A request as it came. */
+interface Received {
   /** The server that received the request. */
   readonly server: Server;
   /** The limits on caching that responses have in common. */
@@ -118,27 +119,54 @@ interface Call {
    * however long the response takes.
    */
   readonly now: number;
-  /** Whether the Host field is invalid. If it is, no route is matched. */
-  readonly isBadHost?: boolean;
-  /** The route of the URL, if there is one. */
-  readonly route?: Route;
-  /** The segment matched by the route's `:token`; empty if the route has none. */
-  readonly segment?: string;
-  /** The segment as a token, if it is a version 4 UUID. */
-  readonly token?: Token | undefined;
-  /** The route's path, policy and phase, if the route is deprecated. */
-  readonly retired?: RetiredRoute;
-  /** The path that replaces the requested one, if the route is deprecated and there is a token. */
-  readonly successor?: string | undefined;
-  /** The end of the phase that the response depends on, in milliseconds since the epoch. */
-  readonly phaseEnd?: number;
 }
+
+/** A request whose URL has a route. */
+interface Routed extends Received {
+  readonly route: Route;
+  /** The segment matched by the route's `:token`; empty if the route has none. */
+  readonly segment: string;
+  /** The segment as a token, if it is a version 4 UUID. */
+  readonly token: Token | undefined;
+}
+
+/** A request to a route that is not deprecated. */
+interface Plain extends Routed {
+  readonly kind: "plain";
+  /**
+   * The end of the phase that the response depends on, in milliseconds since the epoch; `Infinity`
+   * if it depends on none.
+   */
+  readonly phaseEnd: number;
+}
+
+/** A request to a deprecated route. */
+interface Retired extends Routed {
+  readonly kind: "retired";
+  /** The route's path, by which its calls are counted. */
+  readonly path: string;
+  readonly policy: Policy;
+  /** The phase, and when it ends. */
+  readonly moment: Moment;
+  /** The path that replaces the requested one, if there is a token. */
+  readonly successor: string | undefined;
+}
+
+/** A request, and what is known about it before any lookup. */
+type ReadCall =
+  | Received & { readonly kind: "bad host" }
+  | Received & { readonly kind: "no route" }
+  | Plain
+  | Retired;
+
+/** The same, or a request of which nothing is known, because `readCall()` failed. */
+type Call = ReadCall | Received & { readonly kind: "unread" };
 
 /** Creates the handler for all requests; `assemble()` wraps it to reuse responses. */
 export function createHandler(server: Server): Handler {
   const freshness = new FreshnessLimits();
   return async (request, now) => {
-    let call: Call = { server, freshness, request, now };
+    let call: Call = { kind: "unread", server, freshness, request, now };
     try {
       call = readCall(call); // assigned, so that an error in answer() is announced and counted, too
       return await respondIfIntended(call, await answer(call));
@@ -149,27 +177,27 @@ export function createHandler(server: Server): Handler {
 }
 
 /** Adds what is known before any lookup, including the route's policy and phase. */
-function readCall(call: Call): Call {
-  const { server: { routes, policies }, request, now } = call;
+function readCall(received: Received): ReadCall {
+  const { server: { routes, policies }, request, now } = received;
   // Deno builds the URL from the Host field, unchecked.
-  if (!isHost(request.headers.get("host"))) return { ...call, isBadHost: true };
+  if (!isHost(request.headers.get("host"))) return { ...received, kind: "bad host" };
   const matched = match(routes, normalizeUrl(request.url));
-  if (matched === undefined) return call;
+  if (matched === undefined) return { ...received, kind: "no route" };
   const { route, segment } = matched;
-  // By validate() of @std/uuid/v4, here from npm:deno-std, a third party's copy (lib/README.md).
-  const token = parseToken(segment); // a version 4 UUID
-  const known = { ...call, route, segment, token };
+  // lib/storage/token.ts calls validate() of @std/uuid/v4, which comes from npm:deno-std, a third
+  // party's copy (lib/README.md).
+  const token = parseToken(segment);
+  const routed = { ...received, route, segment, token };
   if (route.serves === "notice") { // it changes with the phase of any deprecated route
-    return { ...known, phaseEnd: nextChange(policies(), now) };
+    return { ...routed, kind: "plain", phaseEnd: nextChange(policies(), now) };
   }
-  if (route.successor === undefined) return known; // not deprecated
+  if (route.successor === undefined) return { ...routed, kind: "plain", phaseEnd: Infinity };
   const path = pathOf(route);
   const policy = policies()[path];
   if (policy === undefined) throw new Error(`Route "${path}" is deprecated, but has no policy`);
   const moment = momentAt(policy, now);
-  const retired = { path, policy, moment };
   const successor = token && withToken(route.successor, token);
-  return { ...known, retired, successor, phaseEnd: moment.until };
+  return { ...routed, kind: "retired", path, policy, moment, successor };
 }
 
 /** Finds the route of a URL, and the segment matched by `:token`; empty if the route has none. */
@@ -184,27 +212,30 @@ function match(routes: readonly Route[], url: string) {
 /**
  * Returns the first outcome that applies. Every `problem()` has these fields, and those passed to
  * it: Content-Type: application/problem+json, Content-Length, X-Content-Type-Options: nosniff, and
- * Cache-Control: no-store, no-transform. It also passes on the successor, for Link.
+ * Cache-Control: no-store, no-transform.
  */
-async function answer(call: Call): Promise<MarkedOutcome> {
-  const { request: { method, headers }, now, isBadHost, route, segment, token, successor } = call;
+async function answer(call: ReadCall): Promise<MarkedOutcome> {
+  const { request: { method, headers }, now } = call;
   const { routes, storage, config, policies, recorder } = call.server;
-  if (isBadHost) return problem(call, 400, "bad-host", "The Host field is not a valid host");
-  if (method === "OPTIONS") { // on any path: a failed preflight would hide the 404 from a page
-    const allow = route === undefined ? [] : [ALLOW];
-    return { status: 204, fields: [...allow, ...PREFLIGHT_FIELDS, NO_STORE], successor };
+  if (call.kind === "bad host") {
+    return problem(call, 400, "bad-host", "The Host field is not a valid host");
   }
-  if (route === undefined) {
+  if (method === "OPTIONS") { // on any path: a failed preflight would hide the 404 from a page
+    const allow = call.kind === "no route" ? [] : [ALLOW];
+    return { status: 204, fields: [...allow, ...PREFLIGHT_FIELDS, NO_STORE] };
+  }
+  if (call.kind === "no route") {
     return problem(call, 404, "no-such-route", "No such route", { isReusable: true });
   }
   if (!METHODS.includes(method)) {
     const detail = `This route accepts ${ALLOWED}`;
     return problem(call, 405, "method-not-allowed", detail, { fields: [ALLOW] });
   }
-  const refusal = refusalOf(call); // in a brownout and after the sunset, nothing is looked up
-  if (refusal !== undefined) return { ...refusal, successor, isReusable: true, isRefused: true };
+  // In a brownout and after the sunset, nothing is looked up.
+  const refusal = call.kind === "retired" ? refusalOf(call) : undefined;
+  if (refusal !== undefined) return { ...refusal, isReusable: true, isRefused: true };
 
-  const { serves } = route;
+  const { route: { serves }, segment, token } = call;
   if (serves === "health") {
     await storage.check(); // throws a StorageError if storage is unavailable: 503
     const text = recorder?.fault ? `ok, but ${recorder.fault}\n` : "ok\n";
@@ -242,9 +273,8 @@ async function answer(call: Call): Promise<MarkedOutcome> {
  *
  * This repeats `refusal()` of the library, so that each status stands here.
  */
-function refusalOf({ retired, successor, server: { config } }: Call): Refusal | undefined {
-  if (retired === undefined) return undefined;
-  const { policy, moment } = retired;
+function refusalOf({ policy, moment, successor, server }: Retired): Refusal | undefined {
+  const { cacheMaxAge } = server.config;
   const { phase, until } = moment;
   const facts = { policy, successor, problemTypesPage: PROBLEM_TYPES_PAGE };
   const brownoutStatus = brownoutStatusAt(policy, moment);
@@ -252,9 +282,9 @@ function refusalOf({ retired, successor, server: { config } }: Call): Refusal | 
   if (brownoutStatus === 410) return brownoutRefusal(410, until, facts);
   if (phase !== "removed") return undefined;
   if (policy.afterSunset === "redirect" && successor !== undefined) {
-    return removalRedirect(308, successor, config.cacheMaxAge);
+    return removalRedirect(308, successor, cacheMaxAge);
   }
-  return removalRefusal(410, config.cacheMaxAge, facts);
+  return removalRefusal(410, cacheMaxAge, facts);
 }
 
 /**
@@ -263,26 +293,26 @@ function refusalOf({ retired, successor, server: { config } }: Call): Refusal | 
  * phase. All others are made for each request.
  */
 async function answerItem(
-  call: Call,
+  call: Plain | Retired,
   found: LookupResult,
   kinds: readonly Kind[],
 ): Promise<MarkedOutcome> {
-  // An item that is served has a successor, also on the 404 of the route for the other kind.
-  const isServed = found.state === "published" || found.state === "linked";
-  const announced = isServed ? call : { ...call, successor: undefined };
   if (found.state === "unknown" || !kinds.includes(found.kind)) {
     const detail = `No such ${kinds.join(" or ")} was ever published`;
-    return problem(announced, 404, "never-published", detail, { isReusable: true });
+    // An item that is served has a successor, also on the 404 of the route for the other kind.
+    const isServed = found.state === "published" || found.state === "linked";
+    const marks = { isReusable: true, hasNoSuccessor: !isServed } as const;
+    return problem(call, 404, "never-published", detail, marks);
   }
   if (found.state === "unpublished") {
-    return problem(announced, 410, "unpublished", UNPUBLISHED, { isReusable: true });
+    const marks = { isReusable: true, hasNoSuccessor: true } as const;
+    return problem(call, 410, "unpublished", UNPUBLISHED, marks);
   }
-  const { successor } = call;
   if (found.state === "linked") { // the content is at a public URL
     // Preconditions and Range apply at the target (RFC 9110 §13.2.1): clients resend them.
     const location: Field = ["Location", found.item.location];
     const fields = [location, NO_CONTENT, freshnessOf(call)];
-    return { status: 307, fields, successor, isReusable: true };
+    return { status: 307, fields, isReusable: true };
   }
   const outcome = await serve(call, representItem(found.item, call.server.storage, call.now));
   if (outcome.body instanceof ReadableStream) return outcome; // it can be sent only once
@@ -292,13 +322,13 @@ async function answerItem(
 }
 
 /** Serves a representation by the request's preconditions and Range: 412, 304, 416, 206 or 200. */
-async function serve(call: Call, selected: Representation): Promise<MarkedOutcome> {
-  const { server: { faults }, request: { method, headers }, now, successor } = call;
+async function serve(call: Plain | Retired, selected: Representation): Promise<MarkedOutcome> {
+  const { server: { faults }, request: { method, headers }, now } = call;
   const { length, contentFields } = selected;
   const condition = evaluatePreconditions(headers, selected, now);
   if (condition === 412) return problem(call, 412, "precondition-failed", "A precondition failed");
   const validatorFields = [...selected.validatorFields, freshnessOf(call)];
-  if (condition === 304) return { status: 304, fields: validatorFields, successor };
+  if (condition === 304) return { status: 304, fields: validatorFields };
 
   // (1) Only a GET has its Range evaluated (RFC 9110 §14.2).
   const isGet = method === "GET";
@@ -312,23 +342,23 @@ async function serve(call: Call, selected: Representation): Promise<MarkedOutcom
   const onFault = (error: unknown) => faults.report(error, { method });
   const body = isGet ? await selected.open(range, onFault) : undefined;
   const fields = [...contentFields, ...lengthFields(length, range), ...validatorFields];
-  if (range !== undefined) return { status: 206, fields, body, successor };
-  return { status: 200, fields, body, successor };
+  if (range !== undefined) return { status: 206, fields, body };
+  return { status: 200, fields, body };
 }
 
 /** Returns the field that says how long caches may store what was found, and only as it is. */
-function freshnessOf({ server: { config } }: Call): Field {
+function freshnessOf({ server: { config } }: Received): Field {
   return ["Cache-Control", `max-age=${config.cacheMaxAge}, ${NO_TRANSFORM}`];
 }
 
 /** Returns an error's outcome. A fault is logged under the id in the problem's `instance`. */
 function fail(call: Call, error: unknown): MarkedOutcome {
-  const { server: { faults }, request: { method }, route } = call;
+  const { server: { faults }, request: { method } } = call;
   if (error instanceof UnpublishedError) { // between lookup and opening, so it is no fault
-    return problem({ ...call, successor: undefined }, 410, "unpublished", UNPUBLISHED);
+    return problem(call, 410, "unpublished", UNPUBLISHED, { hasNoSuccessor: true });
   }
-  const logAs = (status: number) =>
-    faults.report(error, { status, method, route: route && pathOf(route) });
+  const route = "route" in call ? pathOf(call.route) : undefined;
+  const logAs = (status: number) => faults.report(error, { status, method, route });
   if (error instanceof ReplacedError) {
     return problem(call, 502, "content-replaced", REPLACED, { logAs });
   }
@@ -354,15 +384,44 @@ async function respondIfIntended(call: Call, outcome: MarkedOutcome): Promise<Ma
   return respond(call, problem(call, 503, "record-unavailable", UNRECORDED, { fields }));
 }
 
-/** Makes the response, and counts the call, even before it is sent, if its route is deprecated. */
+/**
+ * Makes the response, and counts the call, even before it is sent, if its route is deprecated. These
+ * are the fields of an item on a deprecated path outside brownouts, and where each is made; a 304 has
+ * those from ETag on:
+ *   Content-Type: audio/mpeg                    representItem()
+ *   Content-Language: en                        representItem(), if the item has a language
+ *   Content-Disposition: inline; filename="…"   representItem(), if the item has a name
+ *   Accept-Ranges: bytes                        representItem()
+ *   Repr-Digest: sha-256=:…:                    representItem()
+ *   X-Content-Type-Options: nosniff             representItem()
+ *   Content-Length: 1000                        lengthFields()
+ *   ETag: "…"                                   representItem()
+ *   Last-Modified: Fri, 06 Mar 2026 …           representItem()
+ *   Cache-Control: max-age=300, no-transform    freshnessOf(); while any later change of phase is
+ *     scheduled, FreshnessLimits adds must-revalidate and stale-while-revalidate=0, and
+ *     shortens an age that would reach beyond it
+ *   Access-Control-Allow-Origin: *              CORS_FIELDS
+ *   Access-Control-Expose-Headers: *            CORS_FIELDS
+ *   Cross-Origin-Resource-Policy: cross-origin  EMBEDDABLE
+ *   Deprecation: @1795219200                    announcementFields()
+ *   Sunset: Wed, 30 Jun 2027 …                  announcementFields(), if there is a date
+ *   Link: </media/…>; rel="successor-version"   announcementFields(), if there is a successor,
+ *     </deprecation>; rel="deprecation"           always,
+ *     </deprecation>; rel="sunset"                and if there is a date
+ *   Deno-CDN-Cache-Control: no-store            CDN_NO_STORE, on Deno Deploy
+ */
 function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
-  const { server: { config, clock }, request, retired, phaseEnd: until = Infinity } = call;
-  const { status, body, successor, isReusable } = outcome;
-  // On every status, a matched deprecated route announces its retirement with Deprecation (RFC 9745),
-  // Sunset (RFC 8594) and Link (RFC 8288). No cache may keep a response beyond the phase that it
-  // depends on. The clock is read again for that, because a lookup may have taken seconds. A
-  // request's Authorization does not matter: responses are the same for everybody.
-  const { fields, unchangedUntil } = call.freshness.limit([
+  const { server: { config, clock }, request, freshness } = call;
+  const { status, body, isReusable, hasNoSuccessor } = outcome;
+  // On every status, a deprecated route announces its retirement with Deprecation (RFC 9745), Sunset
+  // (RFC 8594) and Link (RFC 8288).
+  const retired = call.kind === "retired" ? call : undefined;
+  const successor = hasNoSuccessor ? undefined : retired?.successor;
+  // No cache may keep a response beyond the phase that it depends on. The clock is read again for
+  // that, because a lookup may have taken seconds. A request's Authorization does not matter:
+  // responses are the same for everybody.
+  const until = phaseEndOf(call);
+  const { fields, unchangedUntil } = freshness.limit([
     ...outcome.fields,
     ...CORS_FIELDS,
     EMBEDDABLE,
@@ -370,29 +429,7 @@ function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
     ...(retired && config.isOnDeploy ? [CDN_NO_STORE] : []),
   ], { until, now: clock(), method: request.method, status, isAuthorized: false });
   const headers = Object.fromEntries(fields); // names are unique; an object saves 5 µs
-  // (3) A HEAD gets the same status and fields, without content. These are the fields of an item on
-  // a deprecated path outside brownouts, and where each is made; a 304 has those from ETag on:
-  //   Content-Type: audio/mpeg                    representItem()
-  //   Content-Language: en                        representItem(), if the item has a language
-  //   Content-Disposition: inline; filename="…"   representItem(), if the item has a name
-  //   Accept-Ranges: bytes                        representItem()
-  //   Repr-Digest: sha-256=:…:                    representItem()
-  //   X-Content-Type-Options: nosniff             representItem()
-  //   Content-Length: 1000                        lengthFields()
-  //   ETag: "…"                                   representItem()
-  //   Last-Modified: Fri, 06 Mar 2026 …           representItem()
-  //   Cache-Control: max-age=300, no-transform    freshnessOf(); while any later change of phase is
-  //     scheduled, FreshnessLimits adds must-revalidate and stale-while-revalidate=0, and
-  //     shortens an age that would reach beyond it
-  //   Access-Control-Allow-Origin: *              CORS_FIELDS
-  //   Access-Control-Expose-Headers: *            CORS_FIELDS
-  //   Cross-Origin-Resource-Policy: cross-origin  EMBEDDABLE
-  //   Deprecation: @1795219200                    announcementFields()
-  //   Sunset: Wed, 30 Jun 2027 …                  announcementFields(), if there is a date
-  //   Link: </media/…>; rel="successor-version"   announcementFields(), if there is a successor,
-  //     </deprecation>; rel="deprecation"           always,
-  //     </deprecation>; rel="sunset"                and if there is a date
-  //   Deno-CDN-Cache-Control: no-store            CDN_NO_STORE, on Deno Deploy
+  // (3) A HEAD gets the same status and fields, without content.
   const response = new Response(request.method === "HEAD" ? null : body, { status, headers });
 
   const counter = counterOf(call, outcome);
@@ -401,30 +438,35 @@ function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
   return { response, counter, mayReuse: intentFor(call, outcome)?.isHeld, reusableUntil };
 }
 
+/** Returns the end of the phase that a response depends on; `Infinity` if it depends on none. */
+function phaseEndOf(call: Call): number {
+  if (call.kind === "retired") return call.moment.until;
+  return call.kind === "plain" ? call.phaseEnd : Infinity;
+}
+
 /**
  * Returns the counter of calls with this route, method, phase and class of status; `undefined` if
  * the route is not deprecated, or nobody counts.
  */
 function counterOf(call: Call, outcome: MarkedOutcome) {
-  const { server: { recorder }, request: { method }, retired } = call;
-  if (retired === undefined) return undefined;
-  const { path: route, policy, moment } = retired;
+  if (call.kind !== "retired") return undefined;
+  const { server: { recorder }, request: { method }, path: route, policy, moment } = call;
   const { status } = outcome;
   const breaks = isBroken(call, outcome);
   return recorder?.meter.counterFor({ route, policy, method, moment, status, breaks });
 }
 
 /** Returns whether the removal breaks the call. It breaks none without a valid token. */
-function isBroken({ request: { method }, token }: Call, { status, isRefused }: MarkedOutcome) {
+function isBroken({ request: { method }, token }: Retired, { status, isRefused }: MarkedOutcome) {
   return token !== undefined && isBreaking({ method, status, isRefused: isRefused === true });
 }
 
 /** Returns the intent to answer calls like this one; `undefined` if it needs none. */
 function intentFor(call: Call, outcome: MarkedOutcome) {
-  const { server: { recorder }, retired } = call;
-  if (recorder === undefined || retired === undefined || !isBroken(call, outcome)) return undefined;
+  if (call.kind !== "retired" || !isBroken(call, outcome)) return undefined;
+  const { server: { recorder }, path } = call;
+  if (recorder === undefined) return undefined;
   if (outcome.isRefused && outcome.status === 410) return undefined;
-  const { path } = retired;
   const { intents } = recorder;
   return {
     isHeld: () => intents.isHeld(path),

@@ -43,8 +43,11 @@ export interface ServerConfig {
 
 /** The result of handling a request, before it becomes a response. */
 export interface MarkedOutcome extends Outcome {
-  /** The path that replaces the requested one. A deprecated route announces it. */
-  readonly successor?: string | undefined;
+  /**
+   * Whether nothing replaces the item, even though its route has a successor. Then a deprecated route
+   * announces none.
+   */
+  readonly hasNoSuccessor?: boolean | undefined;
   /**
    * Whether the same request has the same outcome until the generation of lookups or the phase
    * ends. An outcome without this mark is not reused.

@@ -5,9 +5,9 @@
 
 import { type Field, NO_STORE } from "../http/outcome.ts";
 import { problemDetails, type ProblemType } from "../http/problem.ts";
+import type { Policy } from "../lifecycle/policy.ts";
 import { REFUSAL_TYPES } from "../lifecycle/refusal.ts";
 import type { MarkedOutcome } from "./handler.ts";
-import type { RetiredRoute } from "./route.ts";
 
 /** The page that explains the types. Their names are its fragments. */
 export const PROBLEM_TYPES_PAGE = "/deprecation";
@@ -88,8 +88,15 @@ type NamesOf<Status extends number> = {
   [Name in ProblemName]: typeof PROBLEM_TYPES[Name]["status"] extends Status ? Name : never;
 }[ProblemName];
 
+/** A call. Only one to a deprecated route has a policy, and may have a successor. */
+interface ProblemCall {
+  readonly kind: string;
+  readonly policy?: Policy;
+  readonly successor?: string | undefined;
+}
+
 /** The optional parts of a problem, besides its status, type and detail. */
-interface ProblemOptions extends Pick<MarkedOutcome, "isReusable"> {
+interface ProblemOptions extends Pick<MarkedOutcome, "isReusable" | "hasNoSuccessor"> {
   /** More fields of the response. */
   readonly fields?: readonly Field[];
   /** Logs the cause with the status, and returns the id under which the log has it. */
@@ -103,15 +110,11 @@ interface ProblemOptions extends Pick<MarkedOutcome, "isReusable"> {
  * @param status The status of the type, stated so that whoever reads the call sees it.
  */
 export function problem<Status extends number>(
-  { retired, successor }: {
-    readonly retired?: RetiredRoute;
-    /** The path that replaces the requested one, if there is one. */
-    readonly successor?: string | undefined;
-  },
+  { policy, successor }: ProblemCall,
   status: Status,
   name: NamesOf<Status>,
   detail: string,
-  { fields = [], logAs, isReusable }: ProblemOptions = {},
+  { fields = [], logAs, isReusable, hasNoSuccessor }: ProblemOptions = {},
 ): MarkedOutcome {
   const details = problemDetails({
     status,
@@ -120,8 +123,8 @@ export function problem<Status extends number>(
     title: PROBLEM_TYPES[name].title,
     detail,
     instance: logAs && `urn:uuid:${logAs(status)}`,
-    successor,
-    documentation: retired?.policy.documentation,
+    successor: hasNoSuccessor ? undefined : successor,
+    documentation: policy?.documentation,
   });
-  return { ...details, successor, isReusable };
+  return { ...details, isReusable, hasNoSuccessor };
 }

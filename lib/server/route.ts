@@ -1,7 +1,6 @@
 /** Routes: what each serves, and how URLs are normalized to match them. */
 
 import { decodeUnreserved } from "../http/percent_encoding.ts";
-import type { Moment, Policy } from "../lifecycle/policy.ts";
 import type { Kind } from "../storage/item.ts";
 import type { Token } from "../storage/token.ts";
 
@@ -16,16 +15,6 @@ export interface Route {
   readonly serves: readonly Kind[] | "health" | DocumentName;
   /** The path that replaces this one. A route that has one is deprecated. */
   readonly successor?: string;
-}
-
-/** A deprecated route, at the instant of a request. */
-export interface RetiredRoute {
-  /** The route's path, by which its calls are counted. */
-  readonly path: string;
-  /** The route's policy. */
-  readonly policy: Policy;
-  /** The phase, and when it ends. */
-  readonly moment: Moment;
 }
 
 /** A generated document: the retirement notice, or the OpenAPI description. */

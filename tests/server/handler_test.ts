@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { assertSpyCalls } from "@std/testing/mock";
 import { StorageError } from "../../lib/errors/storage_error.ts";
-import type { Policy } from "../../lib/lifecycle/policy.ts";
+import type { Policy, RoutePolicies } from "../../lib/lifecycle/policy.ts";
 import { FaultLog, type LogEvent } from "../../lib/log/log.ts";
 import type { ServerConfig } from "../../lib/server/handler.ts";
 import type { ProblemName } from "../../lib/server/problems.ts";
@@ -227,27 +227,54 @@ Deno.test("a slow lookup shortens the freshness of the response that it delayed"
   assertEquals([response.status, value.split(", ")[0]], [200, "max-age=1"]);
 });
 
-Deno.test("createHandler() answers 500 even if the URL cannot be matched", async () => {
+Deno.test("createHandler() answers 500 if a request cannot be read, and neither announces nor counts", async () => {
+  const pattern = new URLPattern({ pathname: "/audio/:token" });
   const broken = {
     pathname: "/audio/:token",
     exec() {
       throw new TypeError("broken");
     },
   } as unknown as URLPattern;
-  const routes = [{ pattern: broken, serves: ["audio"] as const }];
-  const server = { routes, storage: new OneItem(), config: CONFIG, clock: now };
-  const policies = () => CONFIG.policies;
-  const handle = createHandler({ ...server, policies, faults: new FaultLog(() => {}) });
-  for (const method of ["GET", "HEAD"]) {
-    const request = new Request(`http://test/audio/${newToken()}`, { method });
-    const { response, reusableUntil } = await handle(request, now());
-    assertEquals([response.status, reusableUntil], [500, 0]);
+  const rows: [pattern: URLPattern, policies: RoutePolicies, cause: string][] = [
+    [broken, CONFIG.policies, "TypeError: broken"],
+    [pattern, {}, 'Error: Route "/audio/:token" is deprecated, but has no policy'],
+  ];
+  for (const [pattern, policies, cause] of rows) {
+    const events: LogEvent[] = [];
+    const meter = new UsageMeter();
+    const { intents, asked } = fakeIntents();
+    const handle = createHandler({
+      routes: [{ pattern, serves: ["audio"], successor: "/media/:token" }],
+      storage: new OneItem(),
+      config: CONFIG,
+      policies: () => policies,
+      clock: now,
+      faults: new FaultLog((event) => events.push(event)),
+      recorder: { meter, intents, fault: undefined },
+    });
+    const target = `/audio/${newToken()}`;
+    for (const method of ["GET", "HEAD"]) {
+      const { response, reusableUntil } = await handle(
+        new Request(`http://test${target}`, { method }),
+        now(),
+      );
+      assertEquals([response.status, reusableUntil], [500, 0]);
+      const answer = await seen(response);
+      if (method === "GET") checkProblem(target, answer, "server-fault");
+      assertEquals([valueOf(answer, "deprecation"), valueOf(answer, "link")], [
+        undefined,
+        undefined,
+      ]);
+    }
+    assertEquals([meter.take(now()), asked], [[], []]);
+    assertEquals(events[0]?.["route"], undefined);
+    assertStringIncludes(String(events[0]?.["cause"]), cause);
   }
 });
 
 needing("files")("the fields that main.ts lists for a HEAD are those that are sent", async () => {
   const source = await Deno.readTextFile(fromRoot("main.ts"));
-  const listed = source.matchAll(/^ {2}\/\/ {3}([A-Z][\w-]+): .*? {2,}\w+/gm);
+  const listed = source.matchAll(/^ \* {3}([A-Z][\w-]+): .*? {2,}\w+/gm);
   const names = Array.from(listed, ([, name = ""]) => name.toLowerCase());
   const ofRespond = names.slice(names.indexOf("access-control-allow-origin"));
   const ofRefusal = (status: number, phase: string) =>
