@@ -1,41 +1,18 @@
 /**
  * media-head: serves the deprecated HEAD /audio/{token} and HEAD /video/{token} until they are
- * removed, and promises that a HEAD says exactly what the GET would have said. (That is the GET
- * without a Range, because HTTP defines Range for GET only. `Date` may differ. And where content was
- * lost or replaced behind the server's back, a GET meets it at once, but a HEAD shows it only within
- * five seconds for a folder, within a minute for a bucket, or after a GET.) This file is the HTTP
- * surface: every route, and every status that this server decides. `answer()` and the functions that
- * it calls decide them in order of precedence, and `fail()` decides those of what was thrown. Last,
- * `respondIfIntended()` answers 503 in place of a call to a deprecated route that cannot be recorded.
+ * removed. A HEAD says exactly what the GET would have said, with three exceptions:
+ * - A HEAD ignores `Range`, which HTTP defines for GET only.
+ * - `Date` may differ.
+ * - A GET meets content that was lost or replaced behind the server's back at once. A HEAD shows it
+ *   only within five seconds for a folder, within a minute for a bucket, or after a GET.
  *
- * The handler makes every response with the one `new Response` below. HEAD and GET are told apart
+ * This file has every route, and every status that this server decides. `answer()` and the functions
+ * that it calls decide them in order of precedence, and `fail()` decides those of what was thrown.
+ * Last, `respondIfIntended()` answers 503 in place of a call to a deprecated route that cannot be
+ * recorded. `respond()` makes every response with the one `new Response`. HEAD and GET are told apart
  * at the places marked (1), (2) and (3). The method is also logged and counted, and passed to
- * `FreshnessLimits`, which treats HEAD and GET alike. Two wrappers sit between the handler
- * and the network:
- * - `prepareResponses()` (lib/server/prepared_responses.ts) reuses a response to a HEAD for later
- *   HEADs, and clones one to a GET for later GETs.
- * - `closeWhenStopping()` (lib/server/listener.ts), while the server is stopping, makes a second
- *   Response from the first to add `Connection: close`.
- *
- * Deno adds `Date`, and answers malformed or oversized requests with a bare 400.
- *
- * First of all, the version of Deno is checked (lib/server/runtime.ts). At startup, the server reads
- * the settings (lib/server/config.ts), checks that Deno's permissions allow listening and storage,
- * opens storage (lib/storage/), checks that its content belongs to its catalogue, or creates a place
- * for content if there is none, publishes the samples if no database or bucket is configured and
- * nothing was ever published, reads the holds (lib/lifecycle/hold.ts) and registers in the ledger of
- * calls (lib/usage/), and listens. From then on, it logs each change of phase (lib/log/), and learns
- * of new holds every five seconds. They can only spare calls. With `--check`, it only says what
- * it would do (lib/server/start_check.ts); with `--version`, it prints its version; and with `media`
- * as the first argument, it runs a command instead (lib/cli/).
- *
- * The permissions (deno.json) are:
- * - net, to listen, to reach PostgreSQL and the bucket, to publish and verify public URLs, and for
- *   the probe of `media usage --gate`;
- * - env, for the settings, and for INIT_CWD, the folder in which `deno task media` was typed;
- * - sys, for the machine's name, and to refuse root in another user's folder;
- * - read and write, for ./data; and read, for `.env` and the samples. The media task may read and
- *   write any file.
+ * `FreshnessLimits`, which treats both alike. The start, the wrappers around the handler, and the
+ * permissions are explained at `assemble()`.
  */
 
 import "./lib/server/runtime.ts"; // first: ends the process if this release of Deno is too old
@@ -475,7 +452,30 @@ function intentFor(call: Call, outcome: MarkedOutcome) {
 }
 
 /**
- * Assembles the server in the order given at the top. `runServer()` then registers it and listens.
+ * Assembles the server: reads the settings (lib/server/config.ts), checks that Deno's permissions
+ * allow listening and storage, opens storage (lib/storage/), checks that its content belongs to its
+ * catalogue, or creates a place for content if there is none, and publishes the samples if no
+ * database or bucket is configured and nothing was ever published. First of all, the version of Deno
+ * was checked (lib/server/runtime.ts). `runServer()` (lib/server/process.ts) then reads the holds
+ * (lib/lifecycle/hold.ts), registers in the ledger of calls (lib/usage/), and listens. From then on,
+ * the server logs each change of phase (lib/log/), and learns of new holds every five seconds. They
+ * can only spare calls.
+ *
+ * Two wrappers sit between the handler and the network:
+ * - `prepareResponses()` (lib/server/prepared_responses.ts) reuses a response to a HEAD for later
+ *   HEADs, and clones one to a GET for later GETs.
+ * - `closeWhenStopping()` (lib/server/listener.ts), while the server is stopping, makes a second
+ *   Response from the first to add `Connection: close`.
+ *
+ * Deno adds `Date`, and answers malformed or oversized requests with a bare 400.
+ *
+ * The permissions (deno.json) are:
+ * - net, to listen, to reach PostgreSQL and the bucket, to publish and verify public URLs, and for
+ *   the probe of `media usage --gate`;
+ * - env, for the settings, and for INIT_CWD, the folder in which `deno task media` was typed;
+ * - sys, for the machine's name, and to refuse root in another user's folder;
+ * - read and write, for ./data; and read, for `.env` and the samples. The media task may read and
+ *   write any file.
  */
 async function assemble(routes: readonly Route[], stopping: AbortSignal): Promise<App> {
   const clock = Date.now;
@@ -546,7 +546,11 @@ async function createRecorder(
   return new Recorder({ ...options, policies, process, retainDays, clientField, metrics });
 }
 
-/** Runs the server, a check of its start, or a command, with these routes. */
+/**
+ * Runs the server with these routes. With `--check`, only says what the start would do
+ * (lib/server/start_check.ts); with `--version`, prints the version; and with `media` as the first
+ * argument, runs a command instead (lib/cli/).
+ */
 export async function main(routes: readonly Route[]): Promise<void> {
   const [command, ...args] = Deno.args;
   if (command === undefined) return await runServer((stopping) => assemble(routes, stopping));
