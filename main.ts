@@ -25,10 +25,19 @@ import { type Field, NO_STORE, NO_TRANSFORM, textOutcome } from "./lib/http/outc
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
 import { announcementFields } from "./lib/lifecycle/announcement.ts";
 import { isBreaking } from "./lib/lifecycle/breaking.ts";
-import { brownoutStatusAt, momentAt, nextChange } from "./lib/lifecycle/policy.ts";
-import type { Moment, Policy } from "./lib/lifecycle/policy.ts";
-import { brownoutRefusal, removalRedirect, removalRefusal } from "./lib/lifecycle/refusal.ts";
-import type { Refusal } from "./lib/lifecycle/refusal.ts";
+import {
+  brownoutStatusAt,
+  type Moment,
+  momentAt,
+  nextChange,
+  type Policy,
+} from "./lib/lifecycle/policy.ts";
+import {
+  brownoutRefusal,
+  type Refusal,
+  removalRedirect,
+  removalRefusal,
+} from "./lib/lifecycle/refusal.ts";
 import { FaultLog, lineLog, type Log } from "./lib/log/log.ts";
 import { PhaseLog } from "./lib/log/phases.ts";
 import { type Config, readConfig } from "./lib/server/config.ts";
@@ -40,9 +49,15 @@ import { type MarkedResponse, prepareResponses } from "./lib/server/prepared_res
 import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problems.ts";
 import { type App, requireListenAccess, runServer } from "./lib/server/process.ts";
 import { lengthFields, type Representation, representItem } from "./lib/server/representation.ts";
-import { deprecatedPaths, METHODS, normalizeUrl, pathOf, withToken } from "./lib/server/route.ts";
-import type { Route } from "./lib/server/route.ts";
-import { logStart } from "./lib/server/start_line.ts";
+import {
+  deprecatedPaths,
+  METHODS,
+  normalizeUrl,
+  pathOf,
+  type Route,
+  withToken,
+} from "./lib/server/route.ts";
+import { logStart, thisProcess } from "./lib/server/start_line.ts";
 import { requireStorageAccess } from "./lib/server/storage_access.ts";
 import { VERSION } from "./lib/server/version.ts";
 import { CachedStorage } from "./lib/storage/cache.ts";
@@ -52,7 +67,6 @@ import { PERIOD_MS } from "./lib/storage/generations.ts";
 import type { Kind, LookupResult } from "./lib/storage/item.ts";
 import { parseToken, type Token } from "./lib/storage/token.ts";
 import { isProbe } from "./lib/usage/record/client_names.ts";
-import { thisProcess } from "./lib/usage/record/deno_process.ts";
 import { Recorder, type RecorderOptions } from "./lib/usage/record/recorder.ts";
 
 const MEDIA = "/media/:token"; // replaces the deprecated paths
@@ -564,7 +578,7 @@ export async function main(routes: readonly Route[]): Promise<void> {
     Deno.exit(await checkStart(routes));
   }
   if (command === "--version" && args.length === 0) {
-    const { printLines } = await import("./lib/server/print_lines.ts");
+    const { printLines } = await import("./lib/server/process.ts");
     Deno.exit(await printLines([`media-head ${VERSION}`]));
   }
   const got = Deno.args.join(" ");

@@ -5,7 +5,7 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "node:path";
-import { DAY_MS } from "../lib/usage/record/day.ts";
+import { DAY_MS } from "../lib/http/timestamp.ts";
 import { copyProject } from "./support/copy.ts";
 import { openLocal } from "./support/local_storage.ts";
 import { inFolder } from "./support/media_cli.ts";

@@ -1,7 +1,7 @@
 /** The line that runs a command as the user to whom storage belongs. */
 
 import { dirname, resolve } from "node:path";
-import { shellWord } from "../input/shell_word.ts";
+import { shellWord } from "../input/printable.ts";
 import type { OwnerError } from "../storage/owner.ts";
 
 /** The settings that say where storage is, without secrets, if they are in the environment. */

@@ -4,7 +4,7 @@ import { Command } from "commander";
 import { waitFor } from "../async/abort.ts";
 import { IN_MEMORY } from "../database/place.ts";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
-import { NotCreatedError } from "../errors/not_created_error.ts";
+import { NotCreatedError } from "../errors/storage_error.ts";
 import { RefusedError } from "../errors/refused_error.ts";
 import { messageOf, quoted } from "../input/printable.ts";
 import { readable } from "../input/user_file.ts";

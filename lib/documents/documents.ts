@@ -1,6 +1,6 @@
 /** The documents that the server generates: the retirement notice and the OpenAPI description. */
 
-import { prefersJson } from "../http/accept.ts";
+import { prefersJson } from "./accept.ts";
 import type { Field } from "../http/outcome.ts";
 import { noticeAt } from "../lifecycle/notice.ts";
 import type { RoutePolicies } from "../lifecycle/policy.ts";

@@ -2,8 +2,7 @@
 
 import type { ProblemType } from "../http/problem.ts";
 import { type Notice, noticesOf } from "../lifecycle/notice.ts";
-import { code, escape } from "../pages/html.ts";
-import { htmlPage } from "../pages/html_page.ts";
+import { code, escape, htmlPage } from "../pages/html.ts";
 import { changes, contactLink, dates, pathList } from "../pages/notice_parts.ts";
 import { listOf } from "../pages/plain_text.ts";
 import { PAGE_STYLE } from "../pages/style.ts";

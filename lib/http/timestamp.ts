@@ -27,3 +27,15 @@ export function parseInstant(text: string): number | undefined {
   const seconds = `${second === "60" ? "59" : second}.${fraction.slice(0, 3).padEnd(3, "0")}`;
   return Date.parse(`${date}T${hour}:${minute}:${seconds}${sign}${hours}:${minutes}`);
 }
+
+export const DAY_MS = 86_400_000;
+
+/** Returns the number of the UTC day of an instant: 0 is 1970-01-01. */
+export function dayNumberOf(instant: number): number {
+  return Math.floor(instant / DAY_MS);
+}
+
+/** Returns the UTC day of an instant, e.g. `2027-01-31`. */
+export function dayOf(instant: number): string {
+  return new Date(instant).toISOString().slice(0, 10);
+}

@@ -87,3 +87,8 @@ function escaped(char: string): string {
   const units = Array.from({ length: char.length }, (_, at) => char.charCodeAt(at));
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
 }
+
+/** Quotes an argument for a shell, where that is needed. */
+export function shellWord(argument: string): string {
+  return /^[\w./,=:@%+-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
+}

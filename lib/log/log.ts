@@ -1,7 +1,6 @@
 /** The log: one JSON object per line. */
 
 import { StorageError } from "../errors/storage_error.ts";
-import { UUID_4_PATTERN } from "../input/uuid.ts";
 import { readOr, textOf } from "../lifecycle/any_value.ts";
 
 /** What is worth a line of the log. */
@@ -24,7 +23,8 @@ export function lineLog(clock: () => number): Log {
   };
 }
 
-const UUIDS = new RegExp(UUID_4_PATTERN, "gi");
+/** Version 4 UUIDs (RFC 9562 §5.4). */
+const UUIDS = /[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}/gi;
 
 /**
  * Describes an error and its causes, with the innermost stack if it is a bug. UUIDs are redacted,

@@ -1,7 +1,7 @@
 /** `--check`: what a start would do, without doing it. */
 
 import { IN_MEMORY } from "../database/place.ts";
-import { NotCreatedError } from "../errors/not_created_error.ts";
+import { NotCreatedError } from "../errors/storage_error.ts";
 import { formatInstant } from "../http/timestamp.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import { requireOwner } from "../storage/owner.ts";
@@ -10,17 +10,16 @@ import { holdTexts } from "../usage/output/hold_sentences.ts";
 import { deletedRoutes } from "../usage/record/deleted_routes.ts";
 import { policiesUnder, type RecordedHold } from "../usage/record/holds.ts";
 import type { Session } from "../usage/record/records.ts";
-import { networkOf } from "./addresses.ts";
 import { type Config, readConfig } from "./config.ts";
 import { readVariables } from "./environment.ts";
-import { printLines } from "./print_lines.ts";
-import { reasonOf, requireListenAccess } from "./process.ts";
+import { listenAddress, printLines, reasonOf, requireListenAccess } from "./process.ts";
 import { deprecatedPaths, type Route } from "./route.ts";
 import { warningsOf } from "./setting_warnings.ts";
 import { isRemote, requireStorageAccess } from "./storage_access.ts";
 import { placesOf } from "./storage_places.ts";
 import { unlikelyDates } from "./unlikely_dates.ts";
 import { VERSION } from "./version.ts";
+import { urlOf } from "../storage/content/bucket/address.ts";
 
 /**
  * Checks the settings, Deno's permissions and the storage as a start does, and prints what it would
@@ -141,4 +140,22 @@ function policyText(policy: Policy, now: number): string {
     : `removed at ${formatInstant(sunsetAt)} (${afterSunset === "redirect" ? 308 : 410})`;
   const deprecation = `deprecated from ${formatInstant(deprecatedAt)}`;
   return [deprecation, ...outages, removal, ...holdTexts(policy, now)].join("; ");
+}
+
+/**
+ * Returns all addresses that a server needs of the network, as Deno's `--allow-net` takes them: where
+ * it listens, its database, and its bucket. Deno compares names as they are written, and does not
+ * resolve them.
+ */
+export function networkOf(
+  { database, content, ...listening }: Pick<Config, "host" | "port" | "database" | "content">,
+): string[] {
+  const store = content.kind === "bucket" ? urlOf(content, "") : undefined;
+  return [
+    listenAddress(listening),
+    ...database.address === undefined ? [] : [database.address],
+    ...store === undefined
+      ? []
+      : [`${store.hostname}:${store.port || (store.protocol === "https:" ? 443 : 80)}`],
+  ];
 }

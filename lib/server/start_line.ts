@@ -2,10 +2,8 @@
 
 import { announcedBy } from "../lifecycle/notice.ts";
 import type { Log } from "../log/log.ts";
-import { thisProcess } from "../usage/record/deno_process.ts";
 import type { Recorder } from "../usage/record/recorder.ts";
-import type { Session } from "../usage/record/records.ts";
-import { sessionFacts } from "../usage/record/session_name.ts";
+import { type ProcessIdentity, type Session, sessionFacts } from "../usage/record/records.ts";
 import type { Config } from "./config.ts";
 import { warningsOf } from "./setting_warnings.ts";
 import { placesOf } from "./storage_places.ts";
@@ -63,4 +61,11 @@ export function logStart(
   for (const message of warnings) log({ event: "warning", message });
   const origin = config.publicUrl ?? `http://localhost:${port}`;
   for (const path of samples) console.log(`curl -I ${origin}${path}`);
+}
+
+/** Returns this process, with the name of its machine if that may be read. */
+export function thisProcess(): ProcessIdentity {
+  const { state } = Deno.permissions.querySync({ name: "sys", kind: "hostname" });
+  const machine = state === "granted" ? Deno.hostname() : undefined;
+  return { machine, pid: Deno.pid, started: Math.round(performance.timeOrigin) };
 }

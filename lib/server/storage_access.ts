@@ -1,7 +1,7 @@
 /** The permissions that storage needs, checked before it is opened. */
 
 import type { DatabasePlace } from "../database/place.ts";
-import { shellWord } from "../input/shell_word.ts";
+import { shellWord } from "../input/printable.ts";
 import type { Config } from "./config.ts";
 import { StartError } from "./process.ts";
 

@@ -1,8 +1,7 @@
 /** Dates of a retirement that are allowed, and unlikely to be meant. */
 
-import { formatInstant } from "../http/timestamp.ts";
+import { DAY_MS, formatInstant } from "../http/timestamp.ts";
 import type { Policy, RoutePolicies } from "../lifecycle/policy.ts";
-import { DAY_MS } from "../usage/record/day.ts";
 import type { Session } from "../usage/record/records.ts";
 
 /** The least number of days for which a sunset is announced. */

@@ -2,14 +2,13 @@
 
 import { Command, Option } from "commander";
 import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
-import { formatInstant } from "../http/timestamp.ts";
+import { DAY_MS, formatInstant } from "../http/timestamp.ts";
 import { argument } from "../input/arguments.ts";
 import { quoted } from "../input/printable.ts";
 import { readInstant } from "../lifecycle/instant.ts";
 import { momentAt, type RoutePolicies } from "../lifecycle/policy.ts";
 import { effectTexts } from "./output/hold_sentences.ts";
 import { textOf } from "./output/phrase.ts";
-import { DAY_MS } from "./record/day.ts";
 import {
   endOf,
   isReason,

@@ -35,11 +35,9 @@ import { FaultLog, lineLog, type Log, type LogEvent } from "../log/log.ts";
 import { PhaseLog } from "../log/phases.ts";
 import { readExtensions } from "./extension_options.ts";
 import { clientName, isProbe } from "./record/client_names.ts";
-import { thisProcess } from "./record/node_process.ts";
 import { type OpenLedger, openLedger } from "./record/open_ledger.ts";
 import { Recorder } from "./record/recorder.ts";
-import { requireRouteNames } from "./record/records.ts";
-import { sessionFacts } from "./record/session_name.ts";
+import { type ProcessIdentity, requireRouteNames, sessionFacts } from "./record/records.ts";
 
 export type { RecordedMiddleware } from "../lifecycle/serving/retire.ts";
 export type { LogEvent } from "../log/log.ts";
@@ -441,4 +439,18 @@ function hasPassword(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { username, password } = new URL(text);
   return username + password !== "";
+}
+
+/** Returns this process. `node:os` is not imported, for the reason in `sqlite/node_runtime.ts`. */
+function thisProcess(): ProcessIdentity {
+  const started = Math.round(performance.timeOrigin);
+  return { machine: hostNameOf(), pid: globalThis.process.pid, started };
+}
+
+function hostNameOf(): string | undefined {
+  try {
+    return globalThis.process.getBuiltinModule?.("node:os").hostname(); // missing before Node 20.16
+  } catch { // Deno without --allow-sys=hostname
+    return undefined;
+  }
 }

@@ -8,7 +8,6 @@ import { argument, numberArgument } from "../input/arguments.ts";
 import { messageOf } from "../input/printable.ts";
 import { describeError } from "../log/log.ts";
 import { copyJson, copyText } from "./moving/copy_texts.ts";
-import { restartJson, restartText } from "./output/restart_texts.ts";
 import { usageJson } from "./output/json.ts";
 import { usagePage } from "./output/operator_page.ts";
 import { ownerPage, type OwnerPageOptions } from "./output/owner_page.ts";
@@ -24,6 +23,7 @@ import { probe, type ProbeOptions, type ProbeResult } from "./verdict/probe.ts";
 import { type ProgramNames, reportUsage, type UsageReport } from "./verdict/report.ts";
 import { mayBeAnybody } from "./verdict/rhythms.ts";
 import { readSessions, waitForReports } from "./verdict/waiting.ts";
+import { formatInstant } from "../http/timestamp.ts";
 
 /** The parts of the command that each program supplies. */
 interface UsageHost<Options> {
@@ -313,3 +313,12 @@ const clientArgument = argument(
 const callsArgument = numberArgument("a number of calls", 1_000_000);
 
 const daysArgument = numberArgument("a number of days", 3_650);
+
+/** @param started The start of the record, in milliseconds since the epoch. */
+export function restartText(started: number): string {
+  return `The record starts again at ${formatInstant(started)}; nothing was deleted`;
+}
+
+export function restartJson(started: number): string {
+  return JSON.stringify({ started: new Date(started).toISOString() });
+}

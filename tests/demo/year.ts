@@ -11,7 +11,7 @@ import { publishSamples } from "../../lib/publishing/samples.ts";
 import type { Server } from "../../lib/server/handler.ts";
 import { deprecatedPaths, pathOf } from "../../lib/server/route.ts";
 import type { OwnerPageOptions } from "../../lib/usage/output/owner_page.ts";
-import { DAY_MS } from "../../lib/usage/record/day.ts";
+import { DAY_MS } from "../../lib/http/timestamp.ts";
 import { FLUSH_INTERVAL_MS } from "../../lib/usage/record/flush_schedule.ts";
 import { Recorder } from "../../lib/usage/record/recorder.ts";
 import { reportUsage, type UsageReport } from "../../lib/usage/verdict/report.ts";

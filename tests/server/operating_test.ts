@@ -4,7 +4,7 @@
  */
 
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { shellWord } from "../../lib/input/shell_word.ts";
+import { shellWord } from "../../lib/input/printable.ts";
 import { MACHINE, Machine } from "../support/machine.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";

@@ -1,6 +1,6 @@
 /** User-Agents, and the names under which their calls are counted. */
 
-import { OTHER } from "../../lib/http/user_agent.ts";
+import { OTHER } from "../../lib/lifecycle/user_agent.ts";
 
 export const TOKEN = "7f9c24e8-3b12-4fef-91e0-56a2d5a7bb2e";
 const WEBKIT = "AppleWebKit/605.1.15 (KHTML, like Gecko)";

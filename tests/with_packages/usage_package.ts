@@ -2,8 +2,8 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
-import { shellWord } from "../../lib/input/shell_word.ts";
-import { DAY_MS } from "../../lib/usage/record/day.ts";
+import { shellWord } from "../../lib/input/printable.ts";
+import { DAY_MS } from "../../lib/http/timestamp.ts";
 import { createCertificate } from "../support/certificate.ts";
 import { installTarball, NPM, run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";

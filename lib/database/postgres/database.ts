@@ -17,8 +17,7 @@ import type {
   Value,
 } from "../sql/database.ts";
 import { creationOf, type Schema, supports, tableOf } from "../sql/schema.ts";
-import { NotCreatedError } from "../../errors/not_created_error.ts";
-import { StorageError } from "../../errors/storage_error.ts";
+import { NotCreatedError, StorageError } from "../../errors/storage_error.ts";
 import { clientOf, type PostgresOptions } from "./client.ts";
 import { DIALECT } from "./dialect.ts";
 import { loadDriver, type Pool, type PoolClient } from "./driver.ts";

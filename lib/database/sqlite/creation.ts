@@ -3,7 +3,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { type OpenOptions, settingOf } from "../open_options.ts";
 import { creationOf, type Schema, supports } from "../sql/schema.ts";
-import { NotCreatedError } from "../../errors/not_created_error.ts";
+import { NotCreatedError } from "../../errors/storage_error.ts";
 import { DIALECT } from "./dialect.ts";
 import { isBusy } from "./lock.ts";
 

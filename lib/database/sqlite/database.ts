@@ -20,8 +20,7 @@ import type {
   Value,
 } from "../sql/database.ts";
 import type { Schema } from "../sql/schema.ts";
-import { NotCreatedError } from "../../errors/not_created_error.ts";
-import { StorageError } from "../../errors/storage_error.ts";
+import { NotCreatedError, StorageError } from "../../errors/storage_error.ts";
 import { createTables, inTransaction } from "./creation.ts";
 import { retryWhileBusy } from "./lock.ts";
 import { isMissing, type SqliteRuntime } from "./runtime.ts";

@@ -4,7 +4,7 @@ import { CORS_FIELDS } from "../../http/cors.ts";
 import { parseHttpDate } from "../../http/http_date.ts";
 import { type Field, NO_STORE } from "../../http/outcome.ts";
 import { problemDetails } from "../../http/problem.ts";
-import { productOf } from "../../http/user_agent.ts";
+import { productOf } from "../user_agent.ts";
 import { announcementFields } from "../announcement.ts";
 import { CHECK_CLIENT, isBreaking } from "../breaking.ts";
 import { forOneClient } from "../client_responses.ts";

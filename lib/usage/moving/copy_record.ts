@@ -11,15 +11,13 @@
  */
 
 import { RefusedError } from "../../errors/refused_error.ts";
-import { formatInstant } from "../../http/timestamp.ts";
+import { DAY_MS, dayOf, formatInstant } from "../../http/timestamp.ts";
 import { quoted } from "../../input/printable.ts";
 import type { Copy } from "../record/copies.ts";
-import { DAY_MS, dayOf } from "../record/day.ts";
 import type { Ledger } from "../record/ledger.ts";
-import { MINUTE_MS, type Session } from "../record/records.ts";
+import { isRunning, MINUTE_MS, type Session } from "../record/records.ts";
 import { textOf } from "../output/phrase.ts";
 import { sessionText } from "../output/wording.ts";
-import { isRunning } from "../verdict/session_state.ts";
 import { nextPart, stepsOf } from "./copy_steps.ts";
 import { type OwnRecord, routesOf } from "./old_doubts.ts";
 import { type Closing, closingIn, type OldRecord, type OldState } from "./old_record.ts";

@@ -1,9 +1,8 @@
 /** The sentences on doubts: why a verdict is unknown, and what would help. */
 
 import type { Doubt } from "../verdict/doubts.ts";
-import { recoveryFrom, recoveryOf } from "../verdict/recovery.ts";
+import { recoveryFrom, recoveryOf, type UnknownVerdict } from "../verdict/verdict.ts";
 import type { UsageReport } from "../verdict/report.ts";
-import type { UnknownVerdict } from "../verdict/verdict.ts";
 import { hiddenText } from "./hidden_sentences.ts";
 import { historyText } from "./omission_sentences.ts";
 import { capitalized, code, date, instant, joined, path, type Phrase, phrase } from "./phrase.ts";

@@ -1,6 +1,6 @@
 /** The sentences on what a verdict leaves out, or cannot see. */
 
-import { dayOf } from "../record/day.ts";
+import { dayOf } from "../../http/timestamp.ts";
 import type { ClientHistory } from "../record/records.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import { longestShown, type SilentClient } from "../verdict/rhythms.ts";

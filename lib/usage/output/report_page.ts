@@ -1,7 +1,6 @@
 /** The document around the content of a report's page, and the styles that reports add. */
 
-import { escape } from "../../pages/html.ts";
-import { htmlPage } from "../../pages/html_page.ts";
+import { escape, htmlPage } from "../../pages/html.ts";
 
 /**
  * Renders a page without a script. It loads nothing.

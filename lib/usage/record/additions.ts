@@ -1,7 +1,7 @@
 /** The statements that add calls to a ledger. */
 
 import type { Database, Statement } from "../../database/sql/database.ts";
-import { dayNumberOf } from "./day.ts";
+import { dayNumberOf } from "../../http/timestamp.ts";
 import { USAGE_KEY, type UsageRow } from "./records.ts";
 
 export const KEY_COLUMNS = USAGE_KEY.join(", ");

@@ -9,7 +9,7 @@ import {
   OTHER,
   type Product,
   productOf,
-} from "../../http/user_agent.ts";
+} from "../../lifecycle/user_agent.ts";
 import { CHECK_CLIENT } from "../../lifecycle/breaking.ts";
 
 /** The kinds of clients. The name of a client begins with its kind, e.g. `app curl`. */

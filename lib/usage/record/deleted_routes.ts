@@ -1,6 +1,6 @@
 /** Routes that are called, but that a process does not have any more. */
 
-import { DAY_MS, dayOf } from "./day.ts";
+import { DAY_MS, dayOf } from "../../http/timestamp.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** The number of whole days before today in which calls count. */

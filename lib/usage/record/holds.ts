@@ -7,7 +7,7 @@
 import { isPrintable, printable } from "../../input/printable.ts";
 import { type RouteHold, underHolds } from "../../lifecycle/hold.ts";
 import type { RoutePolicies } from "../../lifecycle/policy.ts";
-import { DAY_MS } from "./day.ts";
+import { DAY_MS } from "../../http/timestamp.ts";
 
 /** How long a hold lasts at most, in milliseconds, so that none is forgotten. */
 export const MAX_HOLD_MS = 90 * DAY_MS;

@@ -14,7 +14,7 @@ import {
 import { RefusedError } from "../../errors/refused_error.ts";
 import { additionOf, clientDaysOf, daysAdditionOf, jsonOf, KEY_COLUMNS } from "./additions.ts";
 import { Copies } from "./copies.ts";
-import { DAY_MS, dayNumberOf, dayOf } from "./day.ts";
+import { DAY_MS, dayNumberOf, dayOf } from "../../http/timestamp.ts";
 import { HOLD_COLUMNS, type ReadHolds, readHolds, type RecordedHold } from "./holds.ts";
 import { PATIENCE_MS } from "./intents.ts";
 import {

@@ -1,10 +1,9 @@
 /** Counts calls to deprecated routes by client. Counts stay in memory until a flush takes them. */
 
-import { formatInstant } from "../../http/timestamp.ts";
-import { OTHER } from "../../http/user_agent.ts";
+import { dayOf, formatInstant } from "../../http/timestamp.ts";
+import { OTHER } from "../../lifecycle/user_agent.ts";
 import type { Moment, Policy } from "../../lifecycle/policy.ts";
 import { callerOf, ClientNames, PROBE_PREFIX } from "./client_names.ts";
-import { dayOf } from "./day.ts";
 import type { Impact, UsageCount } from "./records.ts";
 
 /** Responses that are counted together. */

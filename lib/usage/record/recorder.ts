@@ -10,8 +10,7 @@ import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { FaultLog, type Log } from "../../log/log.ts";
 import { Backlog } from "./backlog.ts";
 import { clientName } from "./client_names.ts";
-import { clockFault } from "./clock_fault.ts";
-import { DAY_MS, dayOf } from "./day.ts";
+import { DAY_MS, dayOf } from "../../http/timestamp.ts";
 import { deletedRoutes } from "./deleted_routes.ts";
 import { FlushSchedule } from "./flush_schedule.ts";
 import { HeldPolicies, type ReadHolds } from "./holds.ts";
@@ -26,10 +25,10 @@ import {
   type ProcessIdentity,
   requireRouteNames,
   type Session,
+  sessionFacts,
   type UsageCount,
 } from "./records.ts";
 import { Retention } from "./retention.ts";
-import { sessionFacts } from "./session_name.ts";
 
 /** The number of attempts at the last flush. */
 const STOP_TRIES = 6;
@@ -552,3 +551,20 @@ const REFUSED = "calls to old paths are refused: the ledger does not take them (
 const LOST = "The ledger does not have this process's last report, as if it had been " +
   "restored, replaced or copied. The record of calls starts again in a day: until then, other " +
   "servers may answer calls under intents that it does not have";
+
+/**
+ * Returns the fault to log if two clocks differ by a minute or more; `undefined` otherwise. Both are
+ * in milliseconds since the epoch.
+ */
+export function clockFault({ here, inDatabase }: {
+  /** This machine's clock, by which phases begin and end. */
+  readonly here: number;
+  /** The database's clock, by which calls are recorded. */
+  readonly inDatabase: number;
+}): string | undefined {
+  if (Math.abs(here - inDatabase) < MINUTE_MS) return undefined;
+  const timeHere = new Date(here).toISOString();
+  const timeInDatabase = new Date(inDatabase).toISOString();
+  return `it is ${timeHere} here, but ${timeInDatabase} in the database: correct the clock that ` +
+    "is wrong. Phases begin and end by the clock here; calls are recorded by the database's";
+}

@@ -3,7 +3,7 @@
 import { isPrintable, quoted } from "../../input/printable.ts";
 import type { Extensions } from "../../lifecycle/extension.ts";
 import type { Phase, RoutePolicies } from "../../lifecycle/policy.ts";
-import { DAY_MS } from "./day.ts";
+import { DAY_MS } from "../../http/timestamp.ts";
 
 /**
  * The effect of a route's removal on calls: "breaking" if it breaks them (`isBreaking()` decides
@@ -223,4 +223,35 @@ export const MINUTE_MS = 60_000;
 /** How far the database's clock is behind the ledger's time, in milliseconds. */
 export function lagOf({ clock, now }: LedgerTime): number {
   return now - clock;
+}
+
+/** Returns a session's id, and the process that a person or a supervisor can find. */
+export function sessionFacts(session: string, { machine, pid, started }: ProcessIdentity) {
+  return { session, machine, pid, started: new Date(started).toISOString() };
+}
+
+/** Returns whether a session has not ended. */
+export function isOpen({ ended }: Pick<Session, "ended">): boolean {
+  return ended === undefined;
+}
+
+/** Returns whether a session has mounted any route. If not, it vouches for no time. */
+export function hasMounted({ policies }: Pick<Session, "policies">): boolean {
+  return Object.keys(policies).length > 0;
+}
+
+/**
+ * Returns whether a session is open, and reported less than a minute before an instant, or later.
+ *
+ * @param instant Milliseconds since the epoch.
+ */
+export function isRunning(session: Pick<Session, "ended" | "reported">, instant: number): boolean {
+  return isOpen(session) && instant - session.reported < MINUTE_MS;
+}
+
+/** Lists the sessions of running servers after all others. */
+export function runningLast(sessions: readonly Session[]): Session[] {
+  const latest = Math.max(...sessions.map(({ reported }) => reported));
+  const others = sessions.filter((session) => !isRunning(session, latest));
+  return [...others, ...sessions.filter((session) => isRunning(session, latest))];
 }

@@ -1,6 +1,6 @@
 /** The deletion of expired days. */
 
-import { DAY_MS, dayOf } from "./day.ts";
+import { DAY_MS, dayOf } from "../../http/timestamp.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** Milliseconds after which a ledger that refused is asked again. */

@@ -2,9 +2,8 @@
 
 import type { Interval } from "../../lifecycle/instant.ts";
 import type { Policy, RoutePolicies } from "../../lifecycle/policy.ts";
-import type { Session } from "../record/records.ts";
+import { hasMounted, isOpen, runningLast, type Session } from "../record/records.ts";
 import { announcedExtensions, type ClientExtension, extensionsIn } from "./extensions.ts";
-import { hasMounted, isOpen, runningLast } from "./session_state.ts";
 
 /**
  * Returns the policy of each route from the session that began last, preferring running servers, and

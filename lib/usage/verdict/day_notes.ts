@@ -1,7 +1,7 @@
 /** What qualifies the calls of a day: brownouts, and an incomplete record. */
 
 import type { Policy } from "../../lifecycle/policy.ts";
-import { DAY_MS } from "../record/day.ts";
+import { DAY_MS } from "../../http/timestamp.ts";
 import type { DayUsage } from "./report.ts";
 
 export type DayNote =

@@ -2,7 +2,10 @@
 
 import type { Interval } from "../../lifecycle/instant.ts";
 import {
+  hasMounted,
   type Intent,
+  isOpen,
+  isRunning,
   lagOf,
   LEASE_MS,
   type LedgerTime,
@@ -10,7 +13,6 @@ import {
   type ProcessIdentity,
   type Session,
 } from "../record/records.ts";
-import { hasMounted, isOpen, isRunning } from "./session_state.ts";
 import { isSettled } from "./waiting.ts";
 
 /** Why calls before an instant may not be on record. */

@@ -3,8 +3,7 @@
 import { extendedPolicy } from "../../lifecycle/extension.ts";
 import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { clientName } from "../record/client_names.ts";
-import type { Session } from "../record/records.ts";
-import { runningLast } from "./session_state.ts";
+import { runningLast, type Session } from "../record/records.ts";
 
 /** The extension of a client: its own sunset of a route. */
 export interface ClientExtension {

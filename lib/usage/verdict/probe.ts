@@ -6,7 +6,7 @@
 
 import { momentAt, type Phase, type RoutePolicies } from "../../lifecycle/policy.ts";
 import { OTHER_PROBES, PROBE_FIELD, PROBE_PREFIX } from "../record/client_names.ts";
-import { dayOf } from "../record/day.ts";
+import { dayOf } from "../../http/timestamp.ts";
 import type { Ledger } from "../record/ledger.ts";
 import { lagOf, MINUTE_MS } from "../record/records.ts";
 import type { Answer, HiddenCalls } from "./hidden_calls.ts";

@@ -7,20 +7,19 @@
 
 import { WrongUsageError } from "../../errors/refused_error.ts";
 import type { RoutePolicies } from "../../lifecycle/policy.ts";
-import { DAY_MS, dayOf } from "../record/day.ts";
+import { DAY_MS, dayOf } from "../../http/timestamp.ts";
 import { policiesUnder } from "../record/holds.ts";
 import type { Ledger } from "../record/ledger.ts";
-import type { ClientHistory, Session } from "../record/records.ts";
+import { type ClientHistory, isOpen, type Session } from "../record/records.ts";
 import { announcedPolicies, judgedRoutes, type OtherDates, otherDates } from "./announcements.ts";
 import { completeSince, type Evidence } from "./doubts.ts";
 import { announcedExtensions, type ExtensionUsage, policiesFor } from "./extensions.ts";
 import { type IgnoredClient, ignoredClients, requireOnRecord } from "./named_clients.ts";
 import type { ProbeResult } from "./probe.ts";
-import type { PeriodLengths } from "./recovery.ts";
+import type { PeriodLengths } from "./verdict.ts";
 import { type SilentClients, silentClients } from "./rhythms.ts";
 import { judgeRoutes, type Verdicts } from "./route_verdicts.ts";
 import { addUp, callsIn, type ClientErrors, type ClientUsage, type PhaseCalls } from "./sums.ts";
-import { isOpen } from "./session_state.ts";
 import { REPORT_LIMIT_MS, type SessionsAndIntents } from "./waiting.ts";
 
 /** Calls to one route on one UTC day. */

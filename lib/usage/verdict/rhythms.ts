@@ -1,7 +1,7 @@
 /** The rhythms of clients: who is silent, and for how long each client has to be. */
 
-import { NO_USER_AGENT, OTHER } from "../../http/user_agent.ts";
-import { DAY_MS, dayOf } from "../record/day.ts";
+import { NO_USER_AGENT, OTHER } from "../../lifecycle/user_agent.ts";
+import { DAY_MS, dayOf } from "../../http/timestamp.ts";
 import type { ClientHistory } from "../record/records.ts";
 
 /** The fewest days with calls that show a rhythm. */

@@ -2,10 +2,15 @@
 
 import type { Evidence } from "./doubts.ts";
 import type { HiddenCalls } from "./hidden_calls.ts";
-import { type PeriodLengths, recoveryOf } from "./recovery.ts";
+import {
+  judge,
+  type PeriodLengths,
+  recoveryOf,
+  type UnknownVerdict,
+  type Verdict,
+} from "./verdict.ts";
 import { callsIn, type ClientUsage } from "./sums.ts";
 import type { SilentClients } from "./rhythms.ts";
-import { judge, type UnknownVerdict, type Verdict } from "./verdict.ts";
 
 /**
  * The verdict on one route. It is what `--route` with this route says, unless more calls than are

@@ -2,8 +2,14 @@
 
 import { FLUSH_INTERVAL_MS } from "../record/flush_schedule.ts";
 import type { Ledger } from "../record/ledger.ts";
-import { type Intent, lagOf, type LedgerTime, MINUTE_MS, type Session } from "../record/records.ts";
-import { isRunning } from "./session_state.ts";
+import {
+  type Intent,
+  isRunning,
+  lagOf,
+  type LedgerTime,
+  MINUTE_MS,
+  type Session,
+} from "../record/records.ts";
 
 /** Milliseconds between two looks at the ledger. */
 const POLL_INTERVAL_MS = 200;

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { OTHER } from "../../../lib/http/user_agent.ts";
+import { OTHER } from "../../../lib/lifecycle/user_agent.ts";
 import {
   callerOf,
   ClientNames,

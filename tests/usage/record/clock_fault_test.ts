@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { clockFault } from "../../../lib/usage/record/clock_fault.ts";
+import { clockFault } from "../../../lib/usage/record/recorder.ts";
 import { DAY, NOON } from "../../support/counted_call.ts";
 
 const MINUTE = 60_000;

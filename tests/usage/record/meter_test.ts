@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { assertSpyCalls } from "@std/testing/mock";
-import { OTHER } from "../../../lib/http/user_agent.ts";
+import { OTHER } from "../../../lib/lifecycle/user_agent.ts";
 import type { Moment } from "../../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
 import { CachedStorage } from "../../../lib/storage/cache.ts";

@@ -4,7 +4,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { usageJson } from "../../../lib/usage/output/json.ts";
 import { usagePage } from "../../../lib/usage/output/operator_page.ts";
 import { gateText } from "../../../lib/usage/output/text.ts";
-import { dayOf } from "../../../lib/usage/record/day.ts";
+import { dayOf } from "../../../lib/http/timestamp.ts";
 import type { Session, UsageRow } from "../../../lib/usage/record/records.ts";
 import { reportUsage } from "../../../lib/usage/verdict/report.ts";
 import type { Verdict } from "../../../lib/usage/verdict/verdict.ts";

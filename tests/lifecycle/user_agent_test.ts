@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { productOf } from "../../lib/http/user_agent.ts";
+import { productOf } from "../../lib/lifecycle/user_agent.ts";
 import { NAMED_USER_AGENTS } from "../support/user_agents.ts";
 
 Deno.test("productOf() returns the name of the product in a User-Agent", () => {
