@@ -95,7 +95,10 @@ ${pictures.join("\n")}`,
 /** Says which dates are those of the client alone, because the notice has others. */
 function extensionTexts(called: readonly RouteUsage[], report: UsageReport): Phrase[] {
   const names = called.map(({ route }) => route);
-  return report.extensions.filter(({ route }) => names.includes(route)).map(({ route, client }) =>
+  const own = report.extensions.filter(({ route, until }) =>
+    names.includes(route) && report.policies[route]?.sunsetAt === until // no hold put it off for all
+  );
+  return own.map(({ route, client }) =>
     phrase(
       "The removal of ",
       routePath(route),

@@ -276,6 +276,37 @@ Deno.test("the page of a client that has an extension shows its own date, withou
   }
 });
 
+/** Holds until a day, over the sunset of all, and what the client reads whose own is on 20 June. */
+const HELD_UNTIL: [until: string, sunset: string, isItsOwn: boolean, moved: string | undefined][] =
+  [
+    ["2027-06-18", "2027-06-20", true, undefined],
+    ["2027-06-25", "2027-06-25", false, "2027-06-20"],
+  ];
+
+Deno.test("the page of a client that has an extension says what a hold did for this client", async () => {
+  const sessions = announcing({ acme: JUNE });
+  for (const [until, sunset, isItsOwn, moved] of HELD_UNTIL) {
+    const since = POLICY.brownouts[0]?.start as number; // called off for the others
+    const hold = { id: "a", route: undefined, released: undefined, because: "billing is down" };
+    const holds = [{ ...hold, since, until: at(until) }];
+    const made = await report([row(1, "id acme", 4)], sessions, {
+      client: "id acme",
+      routes: [AUDIO as string],
+      holds,
+    });
+    const page = ownerPage(made, { sessions });
+    const [, by = ""] = page.split(/<h2>/);
+    assertStringIncludes(by, `<dt>Removal</dt>\n<dd><time datetime="${sunset}T00:00:00Z">`);
+    assertMatch(by, /<li>Held until .* \(billing is down\)/);
+    assertEquals(by.includes("this one holds for acme alone"), isItsOwn, until);
+    for (const text of [by, usageText(made)]) {
+      assert(!/17 Jun|2027-06-17|the brownout/.test(text), text);
+      assertEquals(text.includes("put off"), moved !== undefined, text);
+    }
+    assertStringIncludes(usageText(made), `held until ${until}T00:00:00Z (billing is down)`);
+  }
+});
+
 Deno.test("the page of any other client shows the date of all", async () => {
   for (const client of ["id beta", "app acme"]) {
     const { made, page } = await reportOn(client);
