@@ -19,6 +19,7 @@ import type { Policy } from "../lifecycle/policy.ts";
 import {
   attempt,
   isPromise,
+  LIFECYCLE_OPTION_NAMES,
   type LifecycleOptions,
   type RequestHead,
 } from "../lifecycle/serving/options.ts";
@@ -373,10 +374,11 @@ function withCause(error: unknown): unknown {
   return error instanceof StorageError ? new Error(messageOf(error), { cause: error }) : error;
 }
 
-/** Checks the options of a route that the library lacks, because callers may not use TypeScript. */
+/** Checks the names of a route's options, and those that the library lacks, because callers may not use TypeScript. */
 function requireRouteOptions<
   Options extends { readonly client?: unknown; readonly answers?: unknown },
 >(options: Options): Options {
+  requireNames(options, [...LIFECYCLE_OPTION_NAMES, "client", "extensions", "answers"]);
   const { client, answers = [] } = options;
   if (client !== undefined && typeof client !== "function") {
     throw new TypeError(mismatch("client", client, "a function"));

@@ -93,7 +93,13 @@ const FUNCTIONS = [
   "onCount",
   "clock",
 ];
-const NAMES = [...FUNCTIONS, "successorOrigin", "maxAge"];
+
+/** The names of the options. */
+export const LIFECYCLE_OPTION_NAMES: readonly string[] = [
+  ...FUNCTIONS,
+  "successorOrigin",
+  "maxAge",
+];
 
 /**
  * Validates the options, since callers may not use TypeScript.
@@ -102,7 +108,7 @@ const NAMES = [...FUNCTIONS, "successorOrigin", "maxAge"];
  *   9111 §1.2.2), or `clock` returns no instant.
  */
 export function requireOptions(options: Pick<LifecycleOptions, "clock" | "maxAge">): void {
-  requireNames(options, NAMES);
+  requireNames(options, LIFECYCLE_OPTION_NAMES);
   for (const [name, value] of Object.entries(options)) {
     if (!FUNCTIONS.includes(name) || value === undefined || typeof value === "function") continue;
     throw new TypeError(mismatch(name, value, "a function"));
