@@ -1,14 +1,15 @@
 /** The caching of responses that are meant for one client. */
 
 import type { Field } from "../http/outcome.ts";
-import { Directives, withoutSharing } from "./cache_control.ts";
+import { Directives, restrictionsOf, shortestAge, withoutSharing } from "./cache_control.ts";
 import { HEURISTICALLY_CACHEABLE } from "./freshness.ts";
 import { isForCaches } from "./restrictions.ts";
 
 /**
  * Keeps a response that is meant for one client from every shared cache. What such a cache might store
  * gets `private`. What no cache might store gets nothing, because `private` would let a private cache
- * store it (RFC 9111 §3). Fields that only some shared caches read, and prefer, are removed.
+ * store it (RFC 9111 §3). Fields that only some shared caches read, and prefer, are removed; those
+ * that restrict such a cache forbid it to store the response.
  *
  * @param fields The fields of the response, each of those for caches at most once.
  * @returns The fields to send in place of those given, in the same order, with a Cache-Control at the
@@ -18,7 +19,11 @@ export function forOneClient(
   fields: readonly Field[],
   response: { readonly method: string; readonly status: number },
 ): Field[] {
-  const kept = fields.filter(([name]) => !isForSharedCaches(name.toLowerCase()));
+  const kept = fields.flatMap(([name, value]): Field[] => {
+    if (!isForSharedCaches(name.toLowerCase())) return [[name, value]];
+    const forbidding = forbiddingValue(name.toLowerCase(), value);
+    return forbidding === undefined ? [] : [[name, forbidding]];
+  });
   const isCommon = ([name]: Field) => name.toLowerCase() === "cache-control";
   const [name, value] = kept.find(isCommon) ?? ["Cache-Control", ""];
   const hasExpires = kept.some(([name]) => name.toLowerCase() === "expires");
@@ -31,6 +36,12 @@ export function forOneClient(
 /** Returns whether only shared caches read a field, named in lower case. They prefer it to Cache-Control. */
 function isForSharedCaches(name: string): boolean {
   return isForCaches(name) && name !== "cache-control" && name !== "expires";
+}
+
+/** Returns what forbids a shared cache to store a response, if the value of its field restricts it. */
+function forbiddingValue(name: string, value: string): string | undefined {
+  if (name === "x-accel-expires") return /^@?0+$/.test(value) ? "0" : undefined;
+  return restrictionsOf(value).length > 0 || shortestAge(value) === 0 ? "no-store" : undefined;
 }
 
 function privateValue(

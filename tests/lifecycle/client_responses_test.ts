@@ -113,6 +113,26 @@ Deno.test("forOneClient() removes what only shared caches read, and keeps the re
     ["Expires", "0"],
     ["Surrogate-Key", "songs"],
   ]);
-  const targeted: Field[] = [["X-ACCEL-EXPIRES", "@9"], ["CDN-CACHE-CONTROL", "no-store"]];
+  const targeted: Field[] = [["X-ACCEL-EXPIRES", "@9"], ["CDN-CACHE-CONTROL", "max-age=9"]];
   assertEquals(forOneClient(targeted, { method: "GET", status: 302 }), []);
+});
+
+/** Fields with which an application keeps a response from some shared caches, and what is sent. */
+const FORBIDDING: [name: string, value: string, sent: string][] = [
+  ["X-Accel-Expires", "0", "0"],
+  ["x-accel-expires", "@0", "0"],
+  ["CDN-Cache-Control", "no-store", "no-store"],
+  ["CDN-CACHE-CONTROL", "private, max-age=60", "no-store"],
+  ["Cloudflare-CDN-Cache-Control", "no-cache", "no-store"],
+  ["Surrogate-Control", "max-age=0", "no-store"],
+  ["Edge-Control", "bypass-cache", "no-store"],
+];
+
+Deno.test("forOneClient() keeps what forbids a shared cache to store, which may have a default", () => {
+  for (const [name, value, sent] of FORBIDDING) {
+    for (const [status, added] of [[302, []], [200, [["Cache-Control", "private"]]]] as const) {
+      const result = forOneClient([[name, value]], { method: "GET", status });
+      assertEquals(result, [[name, sent], ...added] as Field[], `${name}: ${value}`);
+    }
+  }
 });
