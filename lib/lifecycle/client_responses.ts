@@ -64,5 +64,6 @@ function privateValue(
     return ["private", own].filter(Boolean).join(", "); // first, because the rest may be malformed
   }
   // Some caches read an age in a value that is malformed for others, which `private` would let store it.
-  return /max-?age/i.test(own) ? "no-store" : own;
+  // And some store by a default, unless `s-maxage` keeps them from it.
+  return /max-?age/i.test(own) || shortestAge(value) === 0 ? "no-store" : own;
 }

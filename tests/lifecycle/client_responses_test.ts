@@ -48,6 +48,7 @@ const UNSTORED: [stated: string | undefined, sent: string | undefined][] = [
   ["private", "private"],
   ["public", undefined],
   ["s-maxage=60", undefined],
+  ["s-maxage=0", "no-store"],
   ["public, no-transform", "no-transform"],
   ["max-age=60", "private, max-age=60"],
   ["public, max-age=60", "private, max-age=60"],
