@@ -19,10 +19,11 @@ export function omissionLines(report: UsageReport): Phrase[] {
 }
 
 /** Says which clear routes are announced until a sunset that has not passed. */
-function announcedLines({ verdicts, policies, extensions, now }: UsageReport): Phrase[] {
+function announcedLines({ verdicts, policies, extensions, client, now }: UsageReport): Phrase[] {
   const sunsetOf = ({ route }: { readonly route: string }) => policies[route]?.sunsetAt;
   // The report on a client that has an extension says so in a line of its own.
   const isExtended = (verdict: RouteVerdict) =>
+    client !== undefined && // a hold may put off the sunset of all to the same instant
     extensions.some(({ route, until }) => route === verdict.route && until === sunsetOf(verdict));
   const clear = verdicts.filter((each) => each.state === "clear" && !isExtended(each));
   // Reports run on Node 20, which has no Map.groupBy().

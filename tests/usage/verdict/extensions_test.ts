@@ -307,6 +307,16 @@ Deno.test("the page of a client that has an extension says what a hold did for t
   }
 });
 
+Deno.test("a report names the sunset of all, even where a hold ends as an extension does", async () => {
+  const hold = { id: "a", route: AUDIO, released: undefined, because: "billing is down" };
+  const holds = [{ ...hold, since: NOW - HOUR, until: JUNE }];
+  const made = await report([], announcing({ acme: JUNE }), { routes: [AUDIO as string], holds });
+  assertEquals(gateText(made).match(/^Announced .*$/gm), [
+    announced("2027-06-20T00:00:00Z", "id acme"),
+    `Announced until 2027-06-20T00:00:00Z: deleting ${AUDIO} before breaks the announcement.`,
+  ]);
+});
+
 Deno.test("the page of any other client shows the date of all", async () => {
   for (const client of ["id beta", "app acme"]) {
     const { made, page } = await reportOn(client);
