@@ -606,7 +606,7 @@ needing(...NPM, ...POSTGRES)(
         const tables = "SELECT schemaname || '.' || tablename FROM pg_tables " +
           "WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1";
         const place = options === "" ? "public" : "calls";
-        const ours = ["day", "hold", "intent", "ledger", "session", "usage"].map((name) =>
+        const ours = ["copy", "day", "hold", "intent", "ledger", "session", "usage"].map((name) =>
           `${place}.media_head_${name}`
         );
         assertEquals(await server.query(tables, database), [...ours, "public.session"]);
