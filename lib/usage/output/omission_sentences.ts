@@ -35,7 +35,7 @@ function announcedLines({ verdicts, policies, extensions, now }: UsageReport): P
       instant(until),
       ": deleting ",
       names,
-      " before breaks the announcement.",
+      " before then breaks the announcement.",
     );
   });
 }
