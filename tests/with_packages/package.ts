@@ -213,7 +213,7 @@ test("the package is small, and the library in it needs nothing else", async () 
   assertEquals(peerDependenciesMeta, { pg: { optional: true } });
   for (const name of names.filter((name) => /js$/.test(name))) {
     const code = await Deno.readTextFile(`${path}/${name}`);
-    const imports = [...code.matchAll(/^[^*]*\b(?:from |require\()"([^"]+)"/gm)]
+    const imports = [...code.matchAll(/^(?:import .*from |[^*\n]*\brequire\()"([^"]+)"/gm)]
       .map(([, from = ""]) => from);
     const isLibrary = /^(?:lifecycle|http)\//.test(name);
     const isAllowed = (from: string) =>
