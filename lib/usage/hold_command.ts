@@ -134,7 +134,7 @@ async function hold(
     lines.push(...effects.map((effect) => `${name}: ${textOf(effect)}`));
     if (momentAt(policy, now).phase !== "removed") continue;
     lines.push(
-      `${name}: a cache may keep the 410 or 308 that it has from after the sunset, ` +
+      `${name}: caches may keep the 410 or 308 that they have stored since the sunset, ` +
         `for ${cacheLifetime}`,
     );
   }
@@ -168,9 +168,11 @@ async function releaseHolds(ledger: Ledger, route: string | undefined): Promise<
 }
 
 function nothingToRelease(route: string | undefined, lasting: readonly RecordedHold[]): string {
-  if (route === undefined) return "No hold lasts";
-  const others = lasting.length === 0 ? "" : "; release the one of all routes without --route";
-  return `No hold of ${quoted(route)} lasts${others}`;
+  if (route === undefined) return "No hold is in effect";
+  const others = lasting.length === 0
+    ? ""
+    : "; to release the hold on all routes, leave out --route";
+  return `No hold on ${quoted(route)} is in effect${others}`;
 }
 
 /** Lists the holds of a route, or all, in the order in which they began. */

@@ -138,7 +138,7 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
     .addOption(
       exclusive(
         "--copy-from <url>",
-        "add an older record to this one, and close it: sqlite:PATH, or postgres://…",
+        "add an older record to this one, and close the older one: sqlite:PATH, or postgres://…",
         ["gate", "html", "client", "restart", "ignore", "atMost", "trustStops", "route", "days"],
       ),
     )

@@ -231,8 +231,8 @@ async function follow(database: string, folder: string, kind: string): Promise<v
   assertEquals(status, 1, gate);
   const until = formatInstant(END);
   const lines = [
-    `Announced until ${until} for id acme, id silent: deleting /past before breaks the announcement.`,
-    "Announced until 9999-01-01T00:00:00Z for id 7: deleting /past before breaks the announcement.",
+    `Announced until ${until} for id acme, id silent: deleting /past before then breaks the announcement.`,
+    "Announced until 9999-01-01T00:00:00Z for id 7: deleting /past before then breaks the announcement.",
     "No call to /past by id silent is on record: an extension goes by the id that `client` returns " +
     "before the handler is called.",
     `No longer announced for id gone: the extension of /past ended at ${formatInstant(GONE)}.`,

@@ -57,7 +57,7 @@ Deno.test("hold says what it calls off, lists it, and releases it", async () => 
     "/audio/:token: the brownout from 2027-02-01T12:00:00Z to 2027-02-01T15:00:00Z was called off",
     "/audio/:token: the brownout from 2027-02-02T11:00:00Z to 2027-02-02T12:00:00Z was called off",
     "/video/:token: the sunset at 2027-01-31T00:00:00Z was put off until then",
-    "/video/:token: a cache may keep the 410 or 308 that it has from after the sunset, for CACHE_MAX_AGE",
+    "/video/:token: caches may keep the 410 or 308 that they have stored since the sunset, for CACHE_MAX_AGE",
     FOLLOWING,
   ]);
   record.pass(DAY / 2);
@@ -78,7 +78,7 @@ Deno.test("hold says what it calls off, lists it, and releases it", async () => 
   assertEquals(await run("--release", "--route", AUDIO), `Released: ${one}\n${FOLLOWING}`);
   assertEquals(
     await run("--release", "--route", AUDIO),
-    `1: No hold of "${AUDIO}" lasts; release the one of all routes without --route`,
+    `1: No hold on "${AUDIO}" is in effect; to release the hold on all routes, leave out --route`,
   );
   assertEquals((await run("--release")).split("\n"), [
     `Released: ${all}`,
@@ -90,8 +90,8 @@ Deno.test("hold says what it calls off, lists it, and releases it", async () => 
     (await run()).split("\n"),
     [all, one].map((line) => `${line}, released at 2027-02-02T11:29:59Z`),
   );
-  assertEquals(await run("--release"), "1: No hold lasts");
-  assertEquals(await run("--release", "--route", VIDEO), `1: No hold of "${VIDEO}" lasts`);
+  assertEquals(await run("--release"), "1: No hold is in effect");
+  assertEquals(await run("--release", "--route", VIDEO), `1: No hold on "${VIDEO}" is in effect`);
 });
 
 Deno.test("hold refuses what is wrong, by name and value, and records nothing", async () => {

@@ -606,7 +606,7 @@ needing(...NPM, ...POSTGRES)(
         const tables = "SELECT schemaname || '.' || tablename FROM pg_tables " +
           "WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1";
         const place = options === "" ? "public" : "calls";
-        const ours = ["day", "hold", "intent", "ledger", "session", "usage"].map((name) =>
+        const ours = ["copy", "day", "hold", "intent", "ledger", "session", "usage"].map((name) =>
           `${place}.media_head_${name}`
         );
         assertEquals(await server.query(tables, database), [...ours, "public.session"]);
@@ -624,7 +624,7 @@ needing(...NPM, program("python3"))(
     const blockOf = (text: string) => blocks.find((block) => block.includes(text)) ?? "";
     const recorded = blockOf("openUsage(").replace("calls.sqlite", "proxy.sqlite");
     const front = blockOf("const forward =").replace(/^const retired = .*;$/m, () => recorded);
-    await Deno.writeTextFile(`${folder}/front.ts`, front);
+    await Deno.writeTextFile(`${folder}/front.ts`, front + blockOf("const stop ="));
     await Deno.writeTextFile(`${folder}/policy.ts`, blockOf("export const policy"));
     await Deno.mkdir(`${folder}/www/v1`, { recursive: true });
     await Deno.writeTextFile(`${folder}/www/v1/a.txt`, "old");
@@ -642,6 +642,7 @@ needing(...NPM, program("python3"))(
       const held = await Deno.connect({ hostname: "127.0.0.1", port });
       const head = "GET /v1/a.txt HTTP/1.1\r\nHost: a\r\nUser-Agent: curl/8\r\n";
       await held.write(new TextEncoder().encode(head));
+      const unused = await Deno.connect({ hostname: "127.0.0.1", port }); // which would keep it, too
       const first = end("SIGTERM");
       await new Promise((resolve) => setTimeout(resolve, 3));
       const second = end("SIGTERM");
@@ -649,6 +650,7 @@ needing(...NPM, program("python3"))(
       await held.write(new TextEncoder().encode("\r\n"));
       assertMatch(await new Response(held.readable).text(), /^HTTP\/1\.1 200 /);
       assertEquals(await Promise.all([first, second]), [0, 0]);
+      unused.close();
       const answered = (await calls + 1).toLocaleString("en-US");
       const words = ["usage", "--database", "sqlite:proxy.sqlite", "--gate", "7"];
       const { code, text } = await run(folder, ...node24 as [string], COMMAND, ...words);

@@ -16,7 +16,7 @@ export function extensionLines({ extensions }: Pick<UsageReport, "extensions">):
         until,
         ` for ${clients}: deleting `,
         routes,
-        " before breaks the announcement.",
+        " before then breaks the announcement.",
       )),
     ...sharedLines(announced.filter(({ isOnRecord }) => !isOnRecord), (clients, routes) =>
       phrase(

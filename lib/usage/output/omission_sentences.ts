@@ -36,7 +36,7 @@ function announcedLines({ verdicts, policies, extensions, client, now }: UsageRe
       instant(until),
       ": deleting ",
       names,
-      " before breaks the announcement.",
+      " before then breaks the announcement.",
     );
   });
 }

@@ -102,7 +102,7 @@ function extensionTexts(called: readonly RouteUsage[], report: UsageReport): Phr
     phrase(
       "The removal of ",
       routePath(route),
-      ` is on another date for other clients: this one holds for ${bareNameOf(client)} alone.`,
+      ` is on another date for other clients: this one is for ${bareNameOf(client)} alone.`,
     )
   );
 }

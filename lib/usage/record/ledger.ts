@@ -71,7 +71,7 @@ export const HISTORY_FACTOR = 3;
 
 /**
  * A ledger in the tables `media_head_ledger`, `media_head_usage`, `media_head_day`,
- * `media_head_session`, `media_head_intent` and `media_head_hold`. Every method throws
+ * `media_head_session`, `media_head_intent`, `media_head_hold` and `media_head_copy`. Every method throws
  * {@linkcode StorageError} if the engine fails.
  */
 export class Ledger {

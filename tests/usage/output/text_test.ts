@@ -142,7 +142,7 @@ Deno.test("gateText() lists up to 25 remaining clients, or up to 25 gaps", async
       "/audio/:token: unknown, no calls counted, but 1 process ended or was cut off while answering calls" +
       " to it",
       "/video/:token: clear",
-      "Announced until 2027-06-17T00:00:00Z: deleting /video/:token before breaks the announcement.",
+      "Announced until 2027-06-17T00:00:00Z: deleting /video/:token before then breaks the announcement.",
       "On record since 2027-05-04: what comes more rarely is not on it.",
       "The verdict covers the calls that reached the servers. A cache in front may hide others: set" +
       " PUBLIC_URL, and the gate checks for one. No probe has shown that calls to /video/:token are " +

@@ -37,7 +37,7 @@ const announcing = (extensions: Extensions, more: Partial<Session> = {}) => [
 ];
 
 const announced = (until: string, clients: string, routes = AUDIO) =>
-  `Announced until ${until} for ${clients}: deleting ${routes} before breaks the announcement.`;
+  `Announced until ${until} for ${clients}: deleting ${routes} before then breaks the announcement.`;
 const neverCalled = (clients: string, routes = AUDIO) =>
   `No call to ${routes} by ${clients} is on record: an extension goes by the id that ` +
   "`client` returns before the handler is called.";
@@ -261,7 +261,7 @@ Deno.test("the page of a client that has an extension shows its own date, withou
     const { made, page } = await reportOn("id acme", policy);
     const [, by = "", rest = ""] = page.split(/<h2>/);
     assertStringIncludes(by, '<time datetime="2027-12-31T00:00:00Z">31 Dec 2027, 00:00 UTC</time>');
-    assertStringIncludes(by, "this one holds for acme alone.");
+    assertStringIncludes(by, "this one is for acme alone.");
     assert(!/17 Jun|16 May|rownout/.test(by), by);
     assertStringIncludes(rest, "Calls by acme");
     assertStringIncludes(page, "acme still calls paths of api.example.com that will be removed");
@@ -340,7 +340,7 @@ Deno.test("a report on a client knows its extension of one route, and says it on
   ]);
   assertEquals(gateText(made).match(/^Announced .*$/gm), [
     announced(LATE_DECEMBER, "id acme"),
-    `Announced until 2027-06-17T00:00:00Z: deleting ${VIDEO} before breaks the announcement.`,
+    `Announced until 2027-06-17T00:00:00Z: deleting ${VIDEO} before then breaks the announcement.`,
   ]);
   const page = ownerPage(
     await report([...rows, row(1, "id acme", 1, { route: VIDEO as string })], sessions, {

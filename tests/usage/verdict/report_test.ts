@@ -38,7 +38,7 @@ const NEITHER_PROBED = NOT_PROBED.replace("to /video", "to /audio/:token and /vi
   .replace("call it", "call each");
 /** What every clear verdict of a record without rare callers leaves out. */
 const LEFT_OUT = [
-  "Announced until 2027-06-17T00:00:00Z: deleting /audio/:token and /video/:token before breaks the " +
+  "Announced until 2027-06-17T00:00:00Z: deleting /audio/:token and /video/:token before then breaks the " +
   "announcement.",
   "On record since 2027-05-04: what comes more rarely is not on it.",
 ];

@@ -143,7 +143,7 @@ Deno.test("a clear verdict names who last called before the period, and how far 
   assertEquals(
     gateText({ verdicts, ...all }).split("\n").slice(-5, -1),
     [
-      "Announced until 2027-06-17T00:00:00Z: deleting /video/:token before breaks the announcement.",
+      "Announced until 2027-06-17T00:00:00Z: deleting /video/:token before then breaks the announcement.",
       "Left out: 1 client that last called before 2027-05-16:",
       "  id b: 2 calls to /video/:token on 2027-04-26",
       "On record since 2026-08-19: jobs more than 100 days apart are not on it, or not with the three " +
