@@ -298,7 +298,7 @@ Deno.test("the page of a client that has an extension says what a hold did for t
     const [, by = ""] = page.split(/<h2>/);
     assertStringIncludes(by, `<dt>Removal</dt>\n<dd><time datetime="${sunset}T00:00:00Z">`);
     assertMatch(by, /<li>Held until .* \(billing is down\)/);
-    assertEquals(by.includes("this one holds for acme alone"), isItsOwn, until);
+    assertEquals(by.includes("this one is for acme alone"), isItsOwn, until);
     for (const text of [by, usageText(made)]) {
       assert(!/17 Jun|2027-06-17|the brownout/.test(text), text);
       assertEquals(text.includes("put off"), moved !== undefined, text);
@@ -313,7 +313,7 @@ Deno.test("a report names the sunset of all, even where a hold ends as an extens
   const made = await report([], announcing({ acme: JUNE }), { routes: [AUDIO as string], holds });
   assertEquals(gateText(made).match(/^Announced .*$/gm), [
     announced("2027-06-20T00:00:00Z", "id acme"),
-    `Announced until 2027-06-20T00:00:00Z: deleting ${AUDIO} before breaks the announcement.`,
+    `Announced until 2027-06-20T00:00:00Z: deleting ${AUDIO} before then breaks the announcement.`,
   ]);
 });
 
