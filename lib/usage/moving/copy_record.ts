@@ -249,7 +249,8 @@ export function startOf(old: Beginning, own: OwnRecord): number {
   return Math.max(start, retained);
 }
 
+/** Servers that delete days move the start to a midnight, and some begin just then. */
 function startsWithSession({ sessions, started = Infinity }: Beginning): boolean {
   const first = Math.min(...sessions.map(({ began }) => began));
-  return started <= first && first - started < MINUTE_MS;
+  return started % DAY_MS !== 0 && started <= first && first - started < MINUTE_MS;
 }
