@@ -169,8 +169,12 @@ async function releaseHolds(ledger: Ledger, route: string | undefined): Promise<
 
 function nothingToRelease(route: string | undefined, lasting: readonly RecordedHold[]): string {
   if (route === undefined) return "No hold lasts";
-  const others = lasting.length === 0 ? "" : "; release the one of all routes without --route";
-  return `No hold of ${quoted(route)} lasts${others}`;
+  const nothing = `No hold of ${quoted(route)} lasts`;
+  if (lasting.length === 0) return nothing;
+  const held = new Set(lasting.map((hold) => hold.route));
+  return held.has(undefined)
+    ? `${nothing}; release the one of all routes without --route`
+    : `${nothing}; expected ${[...held].map((name = "") => quoted(name)).join(" or ")}`;
 }
 
 /** Lists the holds of a route, or all, in the order in which they began. */

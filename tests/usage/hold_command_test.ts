@@ -92,6 +92,11 @@ Deno.test("hold says what it calls off, lists it, and releases it", async () => 
   );
   assertEquals(await run("--release"), "1: No hold lasts");
   assertEquals(await run("--release", "--route", VIDEO), `1: No hold of "${VIDEO}" lasts`);
+  await run("--until", "2027-02-03", "--because", "b", "--route", AUDIO);
+  assertEquals(
+    await run("--release", "--route", "/audio"),
+    `1: No hold of "/audio" lasts; expected "${AUDIO}"`,
+  );
 });
 
 Deno.test("hold refuses what is wrong, by name and value, and records nothing", async () => {
