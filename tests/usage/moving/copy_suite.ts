@@ -150,8 +150,10 @@ export function testCopy(
     assertMatch((await refusal(back, own.ledger)).message, shared);
     assertEquals((await back.read()).closing, undefined, "it was not closed");
     const { closing } = await record.read();
-    const { policies, ended, process } = await old.ledger.session(closing?.id ?? "") as Session;
+    const marker = await old.ledger.session(closing?.id ?? "") as Session;
+    const { policies, ended, process, retainDays } = marker;
     assertEquals([policies, ended, process.machine], [{}, "stopped", "postgres://db/media"]);
+    assertEquals(retainDays, 400, "what the report on it says");
     assertEquals(await old.ledger.session("old"), undefined, "it is closed");
   });
 
