@@ -74,8 +74,10 @@ async function close(
 ): Promise<{ old: ClosedState; copy: Copy }> {
   // Read first, because another command may close the record and copy its sessions meanwhile.
   const own = await ledger.sessions();
+  const isBusy = await ledger.copies.isAnyUnderWay();
   const state = await record.read();
   if (state.closing === undefined) {
+    if (isBusy) throw anotherIsCopied();
     await requireCopyable(state, record, { ledger, own });
     const id = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
     await ledger.copies.begin(id);
@@ -118,7 +120,6 @@ async function requireCopyable(
   const closing = closingIn(own);
   if (closing !== undefined) throw wasCopied("the record in use", closing);
   requireOthers(old, record, own);
-  if (await ledger.copies.isAnyUnderWay()) throw anotherIsCopied();
   requireSilence(old, record);
   await requireSameTime(old, record, ledger);
   const [theirs, ours] = [routesOf(sessions), routesOf(own)];
