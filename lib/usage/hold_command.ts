@@ -169,10 +169,12 @@ async function releaseHolds(ledger: Ledger, route: string | undefined): Promise<
 
 function nothingToRelease(route: string | undefined, lasting: readonly RecordedHold[]): string {
   if (route === undefined) return "No hold is in effect";
-  const others = lasting.length === 0
-    ? ""
-    : "; to release the hold on all routes, leave out --route";
-  return `No hold on ${quoted(route)} is in effect${others}`;
+  const nothing = `No hold on ${quoted(route)} is in effect`;
+  if (lasting.length === 0) return nothing;
+  const held = new Set(lasting.map((hold) => hold.route));
+  return held.has(undefined)
+    ? `${nothing}; to release the hold on all routes, leave out --route`
+    : `${nothing}; expected ${[...held].map((name = "") => quoted(name)).join(" or ")}`;
 }
 
 /** Lists the holds of a route, or all, in the order in which they began. */

@@ -92,6 +92,11 @@ Deno.test("hold says what it calls off, lists it, and releases it", async () => 
   );
   assertEquals(await run("--release"), "1: No hold is in effect");
   assertEquals(await run("--release", "--route", VIDEO), `1: No hold on "${VIDEO}" is in effect`);
+  await run("--until", "2027-02-03", "--because", "b", "--route", AUDIO);
+  assertEquals(
+    await run("--release", "--route", "/audio"),
+    `1: No hold on "/audio" is in effect; expected "${AUDIO}"`,
+  );
 });
 
 Deno.test("hold refuses what is wrong, by name and value, and records nothing", async () => {

@@ -4,21 +4,23 @@
  * 1. The copy begins in the record in use, so that it knows the copy's id.
  * 2. The older record is closed under that id. From then on, what is copied does not change, and a
  *    command that is repeated, or run twice at once, finds the same copy.
- * 3. Intents, holds, sessions, rows and days follow, a few at a time. Each part is one transaction
+ * 3. The copy waits for no other one: if one is under way, it is refused. A record that is copied has
+ *    no session in common with those before.
+ * 4. Intents, holds, sessions, rows and days follow, a few at a time. Each part is one transaction
  *    that also moves the copy's position. Intents come first: they have every doubt that a session
  *    could hide.
- * 4. Once all are there, one transaction moves the start of the record.
+ * 5. Once all are there, one transaction moves the start of the record.
  */
 
 import { RefusedError } from "../../errors/refused_error.ts";
 import { DAY_MS, dayOf, formatInstant } from "../../http/timestamp.ts";
 import { quoted } from "../../input/printable.ts";
-import type { Copy } from "../record/copies.ts";
+import { type Copy, FIRST } from "../record/copies.ts";
 import type { Ledger } from "../record/ledger.ts";
 import { isRunning, MINUTE_MS, type Session } from "../record/records.ts";
 import { textOf } from "../output/phrase.ts";
 import { sessionText } from "../output/wording.ts";
-import { nextPart, stepsOf } from "./copy_steps.ts";
+import { FIRST_STEP, nextPart, stepsOf } from "./copy_steps.ts";
 import { type OwnRecord, routesOf } from "./old_doubts.ts";
 import { type Closing, closingIn, type OldRecord, type OldState } from "./old_record.ts";
 
@@ -72,8 +74,10 @@ async function close(
 ): Promise<{ old: ClosedState; copy: Copy }> {
   // Read first, because another command may close the record and copy its sessions meanwhile.
   const own = await ledger.sessions();
+  const isBusy = await ledger.copies.isAnyUnderWay();
   const state = await record.read();
   if (state.closing === undefined) {
+    if (isBusy) throw anotherIsCopied();
     await requireCopyable(state, record, { ledger, own });
     const id = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
     await ledger.copies.begin(id);
@@ -88,6 +92,7 @@ async function close(
   }
   const copy = await ledger.copies.find(closing.id);
   if (copy !== undefined) {
+    if (copy.position === FIRST) requireOthers(old, record, own);
     if (copy.completed === undefined) await requireSameTime(old, record, ledger);
     return { old: { ...old, closing }, copy };
   }
@@ -114,14 +119,7 @@ async function requireCopyable(
   }
   const closing = closingIn(own);
   if (closing !== undefined) throw wasCopied("the record in use", closing);
-  const known = new Set(own.map(({ id }) => id));
-  const found = sessions.find(({ id }) => known.has(id));
-  if (found !== undefined) {
-    throw new RefusedError(
-      `${name} is the record in use itself, or one is a copy of the other: both have ` +
-        `${textOf(sessionText(found))}; expected records of different processes`,
-    );
-  }
+  requireOthers(old, record, own);
   requireSilence(old, record);
   await requireSameTime(old, record, ledger);
   const [theirs, ours] = [routesOf(sessions), routesOf(own)];
@@ -133,6 +131,28 @@ async function requireCopyable(
         `in use has ${listText(ours)}`,
     );
   }
+}
+
+/** @throws {RefusedError} If two records have a session in common. */
+function requireOthers(
+  { sessions }: OldState,
+  { name }: OldRecord,
+  own: readonly Session[],
+): void {
+  const known = new Set(own.map(({ id }) => id));
+  const found = sessions.find(({ id }) => known.has(id));
+  if (found === undefined) return;
+  throw new RefusedError(
+    `${name} is the record in use itself, or one is a copy of the other: both have ` +
+      `${textOf(sessionText(found))}; expected records of different processes`,
+  );
+}
+
+function anotherIsCopied(): RefusedError {
+  return new RefusedError(
+    "another record is being copied into this one, or that was interrupted: complete it first, " +
+      "by the same command",
+  );
 }
 
 /**
@@ -187,10 +207,12 @@ async function copyParts(
   ledger: Ledger,
   onProgress: (rows: number, all: number) => void,
 ): Promise<void> {
+  if (begun.position === FIRST) await ledger.copies.claim(begun, FIRST_STEP);
+  let copy = await ledger.copies.find(begun.id);
+  if (copy?.position === FIRST) throw anotherIsCopied();
   const closed = { ...old, started: await record.started() };
   const steps = await stepsOf(record, closed, await readOwn(ledger, old));
   const all = await record.count();
-  let copy: Copy | undefined = begun;
   let rows = 0;
   while (copy !== undefined && copy.completed === undefined) {
     const next = await nextPart(steps, copy.position);
@@ -249,7 +271,8 @@ export function startOf(old: Beginning, own: OwnRecord): number {
   return Math.max(start, retained);
 }
 
+/** Servers that delete days move the start to a midnight, and some begin just then. */
 function startsWithSession({ sessions, started = Infinity }: Beginning): boolean {
   const first = Math.min(...sessions.map(({ began }) => began));
-  return started <= first && first - started < MINUTE_MS;
+  return started % DAY_MS !== 0 && started <= first && first - started < MINUTE_MS;
 }

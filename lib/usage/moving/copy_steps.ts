@@ -19,17 +19,20 @@ export interface Step {
   readonly read: (after: Key) => Promise<StepPart>;
 }
 
+/** The position of a copy before its first part. */
+export const FIRST_STEP = JSON.stringify(["intents"]);
+
 /**
  * Returns the next part of a copy, and the position after it; `undefined` after the last one.
  *
- * @param position Empty at first; then JSON: the name of a step, and a key in it.
+ * @param position JSON: the name of a step, and a key in it, which is left out at first.
  */
 export async function nextPart(
   steps: readonly Step[],
   position: string,
 ): Promise<{ part: CopyPart; to: string } | undefined> {
-  const [name, ...after]: [string?, ...Key] = position === "" ? [] : JSON.parse(position);
-  const index = name === undefined ? 0 : steps.findIndex((step) => step.name === name);
+  const [name, ...after]: [string, ...Key] = JSON.parse(position);
+  const index = steps.findIndex((step) => step.name === name);
   const step = steps[index];
   if (step === undefined) return undefined;
   const { part, last } = await step.read(after);

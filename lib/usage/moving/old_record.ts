@@ -112,9 +112,10 @@ export class OldRecord {
     const now = `(SELECT CASE WHEN max(reported) > ${clock} THEN max(reported) ELSE ${clock} END
       FROM media_head_session)`;
     const isClosing = "EXISTS (SELECT id FROM media_head_session WHERE id = $1)";
-    const own = this.#version === 9
-      ? { columns: "clock", values: "now" }
-      : { columns: "timeline, may_serve_unrecorded, retain_days", values: `${timeline}, 0, 1` };
+    const own = this.#version === 9 ? { columns: "clock", values: "now" } : {
+      columns: "timeline, may_serve_unrecorded, retain_days",
+      values: `${timeline}, 0, (SELECT min(retain_days) FROM media_head_session)`,
+    };
     await this.#database.transact([
       // One command at a time, and after the reports and intents in progress.
       { text: "UPDATE media_head_ledger SET schema = schema" },

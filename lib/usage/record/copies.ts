@@ -11,7 +11,7 @@ import type { Intent, Session, UsageRow } from "./records.ts";
 /** A copy of an older record. */
 export interface Copy {
   readonly id: string;
-  /** How far the copy has come, as whoever makes it has written it down; at first `FIRST`. */
+  /** How far the copy has come, as whoever makes it has written it down; `FIRST` until it is claimed. */
   readonly position: string;
   /** When it was completed, in milliseconds since the epoch. */
   readonly completed: number | undefined;
@@ -19,6 +19,9 @@ export interface Copy {
 
 /** The position of a copy that has begun. */
 export const FIRST = "";
+
+const UNDER_WAY =
+  `SELECT id FROM media_head_copy WHERE completed IS NULL AND position <> '${FIRST}'`;
 
 /** One part of a copy. */
 export interface CopyPart {
@@ -55,6 +58,29 @@ export class Copies {
   async begin(id: string): Promise<void> {
     const text = "INSERT INTO media_head_copy (id, position) VALUES ($1, $2)";
     await this.#database.transact([{ text, values: [id, FIRST] }], { isSynced: true });
+  }
+
+  /** Returns whether a copy was claimed, but is not complete. */
+  async isAnyUnderWay(): Promise<boolean> {
+    return (await this.#database.query({ text: UNDER_WAY })).length > 0;
+  }
+
+  /**
+   * Moves a copy that has begun to another position, unless another one is under way: what each part
+   * adds depends on what is on record, so that copies are made one after another.
+   *
+   * @returns Whether the copy was moved.
+   */
+  async claim({ id }: Copy, to: string): Promise<boolean> {
+    const [, moved] = await this.#database.transact([
+      { text: "UPDATE media_head_ledger SET schema = schema" }, // one command at a time
+      {
+        text: `UPDATE media_head_copy SET position = $2
+               WHERE id = $1 AND position = '${FIRST}' AND NOT EXISTS (${UNDER_WAY}) RETURNING id`,
+        values: [id, to],
+      },
+    ]);
+    return moved?.length === 1;
   }
 
   /** Forgets a copy that closed no record. */

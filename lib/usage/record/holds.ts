@@ -87,7 +87,7 @@ export function policiesUnder(
     const { route, since, because } = hold;
     const start = Math.floor(since / 1_000) * 1_000;
     return { route, start, end: Math.ceil(endOf(hold) / 1_000) * 1_000, because };
-  });
+  }).filter(({ start, end }) => start < end); // a row may say that it was released before
   return underHolds(policies, routeHolds);
 }
 

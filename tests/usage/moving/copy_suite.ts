@@ -150,8 +150,10 @@ export function testCopy(
     assertMatch((await refusal(back, own.ledger)).message, shared);
     assertEquals((await back.read()).closing, undefined, "it was not closed");
     const { closing } = await record.read();
-    const { policies, ended, process } = await old.ledger.session(closing?.id ?? "") as Session;
+    const marker = await old.ledger.session(closing?.id ?? "") as Session;
+    const { policies, ended, process, retainDays } = marker;
     assertEquals([policies, ended, process.machine], [{}, "stopped", "postgres://db/media"]);
+    assertEquals(retainDays, 400, "what the report on it says");
     assertEquals(await old.ledger.session("old"), undefined, "it is closed");
   });
 
@@ -193,6 +195,61 @@ export function testCopy(
     assertEquals(await Array.fromAsync(own.ledger.usage("")), []);
     await recorder.stop();
     assertEquals((await copyRecord(record, own.ledger, { into: "NEW" })).isRepeated, true);
+  });
+
+  /** Kills the copy of a record before its rows. */
+  async function interrupt(record: OldRecord, { ledger }: Side) {
+    const { copies } = ledger;
+    const add = copies.add.bind(copies);
+    using _ = stub(copies, "add", (copy, part, to) => {
+      return part.rows === undefined ? add(copy, part, to) : Promise.reject(new Error("killed"));
+    });
+    await assertRejects(() => copyRecord(record, ledger, { into: "NEW" }), Error, "killed");
+  }
+
+  test("refuses another one until one that was interrupted is complete", async (sides) => {
+    const { old, own, record, clock } = sides;
+    await using database = await openOld();
+    const between = sideOf(database, clock);
+    const first = await old.begin("old");
+    clock.now += 2 * DAY;
+    const second = await between.begin("between");
+    await old.report(first, [], true);
+    clock.now += 2 * DAY;
+    await own.begin("own");
+    await between.report(second, [["app A", 1]], true);
+    const latest = new OldRecord("BETWEEN", between.database, 10);
+    await interrupt(latest, own);
+    assertMatch(
+      (await refusal(record, own.ledger)).message,
+      /^another record is being copied into/,
+    );
+    assertEquals((await record.read()).closing, undefined, "it was not closed");
+    await copyRecord(latest, own.ledger, { into: "NEW" });
+    const { started } = await copyRecord(record, own.ledger, { into: "NEW" });
+    assertEquals(started, NOON);
+    const rows = await Array.fromAsync(own.ledger.usage(""));
+    assertEquals(rows.map(({ client, calls }) => [client, calls]), [["app A", 1]]);
+  });
+
+  test("refuses a record whose backup was copied since its own copy was interrupted", async (sides) => {
+    await fill(sides);
+    const { old, own, record } = sides;
+    await using database = await openOld();
+    const backup = sideOf(database, sides.clock);
+    await backup.ledger.begin({ ...await old.ledger.session("old") as Session, sequence: 0 });
+    await backup.report(await backup.ledger.session("old") as Session, [["app A", 2]], true);
+    {
+      using _ = stub(own.ledger.copies, "claim", () => Promise.reject(new Error("killed")));
+      await assertRejects(() => copyRecord(record, own.ledger, { into: "NEW" }), Error, "killed");
+    }
+    await copyRecord(new OldRecord("BACKUP", backup.database, 10), own.ledger, { into: "NEW" });
+    assertMatch(
+      (await refusal(record, own.ledger)).message,
+      /one is a copy of the other: both have/,
+    );
+    const rows = await Array.fromAsync(own.ledger.usage(""));
+    assertEquals(rows.map(({ client, calls }) => [client, calls]), [["app A", 2]]);
   });
 
   test("starts the record again if a process comes back meanwhile", async (sides) => {

@@ -144,6 +144,7 @@ Deno.test("startOf() is the first session of both records, unless one was starte
     ["so were both", old(100, ago(70)), own(20, ago(10)), ago(10)],
     ["before anybody registered", old(100), own(20, ago(21)), ago(21)],
     ["it was not, but the session was sent twice", old(100), own(20, ago(20) - 59_999), ago(100)],
+    ["days were deleted there", old(36), own(200), ago(36)], // until a midnight
     ["days are deleted here", old(50 * days), own(20, ago(20), 30), Date.parse("2027-05-16")],
   ];
   for (const [what, older, used, expected] of rows) {

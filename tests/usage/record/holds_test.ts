@@ -132,6 +132,7 @@ Deno.test("Recorder says once that a hold has changed the policies, and that a w
   const { id } = await scene.ledger.hold(HOLD);
   for (let round = 0; round < 3; round++) await recorder.flush();
   assertEquals(changes.splice(0), ["on hold", "announced 2"]);
+  scene.pass(SECOND);
   await scene.ledger.release([id]);
   for (let round = 0; round < 3; round++) await recorder.flush();
   assertEquals(changes, ["on hold", "announced 2"]);
@@ -204,4 +205,15 @@ Deno.test("HeldPolicies counts a hold from the second in which it began to the s
   held.learn({ holds: [hold], faults: [] });
   const [{ start, end } = { start: 0, end: 0 }] = held.current[ROUTE]?.holds ?? [];
   assertEquals([start, end], [NOON, NOON + 11 * SECOND]);
+});
+
+Deno.test("HeldPolicies takes a hold that was released before it began for none", () => {
+  const held = new HeldPolicies(POLICIES, () => NOON);
+  for (const released of [NOON, NOON - HOUR]) {
+    held.learn({
+      holds: [{ ...HOLD, id: "a", since: NOON, until: NOON + HOUR, released }],
+      faults: [],
+    });
+    assertEquals(held.current, POLICIES, "no part of the brownout ends before");
+  }
 });
