@@ -88,7 +88,8 @@ const PROJECTS: readonly Project[] = [
   {
     name: "Yarn Plug'n'Play",
     type: "module",
-    build: "touch yarn.lock && YARN_NPM_REGISTRY_SERVER=$(npm config get registry) yarn install --no-immutable",
+    build:
+      "touch yarn.lock && YARN_NPM_REGISTRY_SERVER=$(npm config get registry) yarn install --no-immutable",
     programs: [`node ${PNP} calls.cjs`, `node ${PNP} calls.mjs`],
     dependencies: {
       "@media-head/lifecycle": "file:../media-head-lifecycle-0.1.0.tgz",
