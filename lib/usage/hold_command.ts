@@ -188,7 +188,10 @@ async function list(
   const lines = holds.toSorted((a, b) => a.since - b.since)
     .filter((hold) => route === undefined || hold.route === undefined || hold.route === route)
     .map(holdLine);
-  return lines.length === 0 ? ["No hold is on record"] : lines;
+  if (lines.length > 0) return lines;
+  return [
+    route === undefined ? "No hold is on record" : `No hold on ${quoted(route)} is on record`,
+  ];
 }
 
 /** Formats a hold, e.g. "all routes from … to … (billing is down), released at …". */

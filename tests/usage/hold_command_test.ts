@@ -52,6 +52,7 @@ Deno.test("hold says what it calls off, lists it, and releases it", async () => 
   await using record = await openRecord();
   const { run } = record;
   assertEquals(await run(), "No hold is on record");
+  assertEquals(await run("--route", "/nothing"), 'No hold on "/nothing" is on record');
   assertEquals((await run("--until", "2027-02-02", "--because", " billing is down ")).split("\n"), [
     "Held until 2027-02-03T00:00:00Z (billing is down): all routes",
     "/audio/:token: the brownout from 2027-02-01T12:00:00Z to 2027-02-01T15:00:00Z was called off",

@@ -115,15 +115,17 @@ export class HeldPolicies {
 
   /**
    * Learns what the ledger says of holds. One that it does not have any more, as after a restore,
-   * lasts until its end.
+   * lasts until its end. Of one that is known, only the release is learned: nothing else can change,
+   * so whoever rewrites a row ends no hold by it.
    *
    * @returns Whether the policies changed, and what is wrong with holds that are ignored, once.
    */
   learn({ holds, faults }: ReadHolds): { hasChanged: boolean; faults: readonly string[] } {
     const now = this.#clock();
     const news = holds.map((hold) => {
-      // It has begun, even if the clock here is behind the ledger's.
-      return { ...hold, since: Math.min(hold.since, this.#holds.get(hold.id)?.since ?? now) };
+      const known = this.#holds.get(hold.id);
+      if (known !== undefined) return { ...known, released: hold.released };
+      return { ...hold, since: Math.min(hold.since, now) }; // even if the clock here is behind
     }).filter((hold) => JSON.stringify(hold) !== JSON.stringify(this.#holds.get(hold.id)));
     for (const hold of news) this.#holds.set(hold.id, hold);
     const hasChanged = news.length > 0;

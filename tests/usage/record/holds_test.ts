@@ -217,3 +217,21 @@ Deno.test("HeldPolicies takes a hold that was released before it began for none"
     assertEquals(held.current, POLICIES, "no part of the brownout ends before");
   }
 });
+
+Deno.test("HeldPolicies learns only the release of a hold that it knows", () => {
+  const hold = { ...HOLD, id: "a", since: NOON, until: NOON + DAY, released: undefined };
+  const rewritten: Partial<RecordedHold>[] = [
+    { until: NOON + HOUR },
+    { since: NOON + HOUR },
+    { route: "/other" },
+  ];
+  for (const change of rewritten) {
+    const held = new HeldPolicies(POLICIES, () => NOON);
+    held.learn({ holds: [hold], faults: [] });
+    const known = held.current;
+    assertEquals(held.learn({ holds: [{ ...hold, ...change }], faults: [] }).hasChanged, false);
+    assertEquals(held.current, known);
+    held.learn({ holds: [{ ...hold, ...change, released: NOON + SECOND }], faults: [] });
+    assertEquals(held.current[ROUTE]?.holds?.map(({ end }) => end), [NOON + SECOND]);
+  }
+});
