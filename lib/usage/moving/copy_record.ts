@@ -4,8 +4,8 @@
  * 1. The copy begins in the record in use, so that it knows the copy's id.
  * 2. The older record is closed under that id. From then on, what is copied does not change, and a
  *    command that is repeated, or run twice at once, finds the same copy.
- * 3. The copy waits for no other one: if one is under way, it is refused. A record that is copied has
- *    no session in common with those before.
+ * 3. Copies are made one after another: while another one is under way, this one is refused. So is a
+ *    record that has a session in common with one that was copied before.
  * 4. Intents, holds, sessions, rows and days follow, a few at a time. Each part is one transaction
  *    that also moves the copy's position. Intents come first: they have every doubt that a session
  *    could hide.
@@ -125,10 +125,8 @@ async function requireCopyable(
   const [theirs, ours] = [routesOf(sessions), routesOf(own)];
   if (own.length > 0 && !theirs.some((route) => ours.includes(route))) {
     throw new RefusedError(
-      `${name} shares no route with the record in use: it has ${
-        listText(theirs)
-      }, and the record ` +
-        `in use has ${listText(ours)}`,
+      `${name} shares no route with the record in use: it has ` +
+        `${listText(theirs)}, and the record in use has ${listText(ours)}`,
     );
   }
 }
@@ -167,11 +165,10 @@ async function requireSameTime(
 ): Promise<void> {
   const here = await ledger.time();
   if (Math.abs(clock - here.clock) >= MINUTE_MS) {
+    const [there, inUse] = [formatInstant(clock), formatInstant(here.clock)];
     throw new RefusedError(
-      `it is ${formatInstant(clock)} in the database of ${name}, but ` +
-        `${
-          formatInstant(here.clock)
-        } in that of the record in use: correct the clock that is wrong`,
+      `it is ${there} in the database of ${name}, but ${inUse} in that of the record in use: ` +
+        "correct the clock that is wrong",
     );
   }
   const last = Math.max(...sessions.map(({ reported }) => reported));
@@ -186,11 +183,12 @@ async function requireSameTime(
 function requireSilence({ sessions, time }: OldState, { name }: OldRecord): void {
   const running = sessions.find((session) => isRunning(session, time.now));
   if (running !== undefined) {
+    const reported = formatInstant(running.reported);
     throw new RefusedError(
-      `${textOf(sessionText(running))} reported to ${name} at ${
-        formatInstant(running.reported)
-      }, less ` +
-        "than a minute ago: stop it, or wait for a minute if it was killed",
+      `${
+        textOf(sessionText(running))
+      } reported to ${name} at ${reported}, less than a minute ago: ` +
+        "stop it, or wait for a minute if it was killed",
     );
   }
 }
