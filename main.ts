@@ -550,7 +550,7 @@ async function openAndPrepare(config: Config, log: Log): Promise<OpenStorage> {
 
 /** Creates the recorder of calls. If telemetry is on, it also exports metrics. */
 async function createRecorder(
-  { policies, usageDays: retainDays, clientField, isTelemetryOn }: Config,
+  { policies, retainDays, clientField, isTelemetryOn }: Config,
   options: Pick<RecorderOptions, "ledger" | "clock" | "log" | "onHold">,
 ): Promise<Recorder> {
   const metrics = isTelemetryOn

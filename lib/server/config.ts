@@ -101,7 +101,7 @@ function readServer({ get, read }: Reader) {
     contact: read("CONTACT", CONTACT.expected, CONTACT_URL.optional()),
     /** Seconds. */
     cacheMaxAge: read("CACHE_MAX_AGE", "seconds from 0 to 31536000", MAX_AGE.default(300)),
-    usageDays: read("USAGE_DAYS", "days from 1 to 3650", DAYS.default(400)),
+    retainDays: read("USAGE_DAYS", "days from 1 to 3650", DAYS.default(400)),
     /** The name of the request field by which the operator knows clients, if there is one. */
     clientField: read("CLIENT_FIELD", field, z.string().regex(CLIENT_FIELD).optional()),
     isTelemetryOn: ["true", "1"].includes(get("OTEL_DENO") ?? ""),

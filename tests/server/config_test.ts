@@ -23,7 +23,7 @@ Deno.test("readConfig() has a default for everything", () => {
     isDatabaseNamed: false,
     isDefaultStorage: true,
     cacheMaxAge: 300,
-    usageDays: 400,
+    retainDays: 400,
     clientField: undefined,
     isTelemetryOn: false,
     isTracingOn: false,
@@ -96,8 +96,8 @@ Deno.test("readConfig() reads every variable, and accepts boundary values", () =
     [{ CLIENT_FIELD: "X-Consumer" }, { clientField: "X-Consumer" }],
     [{ CACHE_MAX_AGE: "0" }, { cacheMaxAge: 0 }],
     [{ CACHE_MAX_AGE: "31536000" }, { cacheMaxAge: 31_536_000 }],
-    [{ USAGE_DAYS: "1" }, { usageDays: 1 }],
-    [{ USAGE_DAYS: "3650" }, { usageDays: 3650 }],
+    [{ USAGE_DAYS: "1" }, { retainDays: 1 }],
+    [{ USAGE_DAYS: "3650" }, { retainDays: 3650 }],
     ...["///srv/x", "x"].flatMap((path) =>
       ["sqlite", "SQLITE"].map((scheme): Row => [
         { DATABASE_URL: `${scheme}:${path}` },

@@ -33,7 +33,7 @@ export function databaseAt(
     };
   };
   return {
-    clock: CLOCK,
+    currentTime: CLOCK,
     timeline: TIMELINE,
     unlessLocked: database.unlessLocked,
     batch: database.batch,

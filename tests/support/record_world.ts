@@ -451,8 +451,8 @@ export class World {
       Math.max(began, reported) > this.#now + this.#node.offset + MINUTE;
     const isLate = (await ledger.sessions()).some(isAhead);
     const { intents } = await readSessions(ledger);
-    const isHeld = intents.some(({ until }) => until > time.clock + 24 * HOUR);
-    const isFuture = (await ledger.started() ?? 0) > time.clock + 24 * HOUR;
+    const isHeld = intents.some(({ until }) => until > time.databaseTime + 24 * HOUR);
+    const isFuture = (await ledger.started() ?? 0) > time.databaseTime + 24 * HOUR;
     if (lagOf(time) >= MINUTE || isLate || isHeld || isFuture) await this.restart();
     await this.gate(4);
     await this.pass(5 * MINUTE);
@@ -490,7 +490,7 @@ export class World {
     };
     const { unlessLocked, batch } = this.#line?.node.database ?? { unlessLocked: "", batch: 20 };
     return {
-      clock: CLOCK,
+      currentTime: CLOCK,
       timeline: TIMELINE,
       unlessLocked,
       batch,

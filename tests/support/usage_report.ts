@@ -110,7 +110,7 @@ export function intent(
 /** How to report. */
 interface ReportOptions extends Partial<UsageReportOptions> {
   /** For how many days servers retain counts. */
-  readonly usageDays?: number;
+  readonly retainDays?: number;
   /** The start of the record; by default that of the first session. */
   readonly started?: number;
   /** How far the database's clock is behind the ledger's time, in milliseconds. */
@@ -143,11 +143,11 @@ export const REPORTED = {
 export async function report(
   rows: readonly UsageRow[],
   sessions: readonly Session[],
-  { started, lag = 0, timeline = "7-1", usageDays = 400, before = rows, holds = [], ...options }:
+  { started, lag = 0, timeline = "7-1", retainDays = 400, before = rows, holds = [], ...options }:
     ReportOptions = {},
 ): Promise<UsageReport> {
   const ordered = sessions.toSorted((a, b) => a.began - b.began)
-    .map((session) => ({ ...session, retainDays: usageDays }));
+    .map((session) => ({ ...session, retainDays }));
   const now = Math.max(NOW, ...sessions.map(({ reported }) => reported));
   const ledger = {
     histories: () => Promise.resolve(historiesOf(before)),
@@ -156,7 +156,7 @@ export async function report(
       await Promise.resolve();
     },
     hasClient: (name: string) => Promise.resolve(rows.some(({ client }) => client === name)),
-    time: () => Promise.resolve({ clock: now - lag, now }),
+    time: () => Promise.resolve({ databaseTime: now - lag, now }),
     started: () => Promise.resolve(started ?? ordered[0]?.began),
     timeline: () => Promise.resolve(timeline),
     holds: () => Promise.resolve({ holds, faults: [] }),

@@ -70,7 +70,7 @@ const TABLES_LOCK = 0x6d68_6361;
 
 /** A PostgreSQL database. Connections are opened on demand. */
 export class PostgresDatabase implements Database {
-  readonly clock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+  readonly currentTime = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
   readonly unlessLocked = "FOR SHARE SKIP LOCKED";
   readonly batch = 500; // each statement takes a round trip
   readonly #pool: Pool;

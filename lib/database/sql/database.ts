@@ -37,7 +37,7 @@ export type ColumnType = "uuid" | "text" | "bigint";
 /** A connection to a database. Methods throw {@linkcode StorageError} if the engine fails. */
 export interface Database {
   /** The time in milliseconds since the epoch, as an SQL expression. */
-  readonly clock: string;
+  readonly currentTime: string;
 
   /**
    * The timeline of the data, as an SQL expression of a text. It changes when the database is restored

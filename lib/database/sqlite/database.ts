@@ -53,7 +53,7 @@ export interface SqliteOptions extends OpenOptions {
 }
 
 export class SqliteDatabase implements Database {
-  readonly clock = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";
+  readonly currentTime = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";
   readonly timeline = "''"; // nothing shows that a file is a copy
   readonly unlessLocked = ""; // only one transaction writes at a time
   readonly batch = 20; // longer statements are slower to prepare, and are not cached

@@ -17,7 +17,7 @@ import { DAY_MS, dayOf, formatInstant } from "../../http/timestamp.ts";
 import { quoted } from "../../input/printable.ts";
 import { type Copy, FIRST } from "../record/copies.ts";
 import type { Ledger } from "../record/ledger.ts";
-import { isRunning, MINUTE_MS, type Session } from "../record/records.ts";
+import { isRunning, type Session, SHORTEST_GAP_MS } from "../record/records.ts";
 import { textOf } from "../output/phrase.ts";
 import { sessionText } from "../output/wording.ts";
 import { FIRST_STEP, nextPart, stepsOf } from "./copy_steps.ts";
@@ -159,23 +159,23 @@ function anotherIsCopied(): RefusedError {
  * @throws {RefusedError} If the clocks of their databases differ, or the record is ahead of them.
  */
 async function requireSameTime(
-  { sessions, time: { clock } }: OldState,
+  { sessions, time: { databaseTime } }: OldState,
   { name }: OldRecord,
   ledger: Ledger,
 ): Promise<void> {
   const here = await ledger.time();
-  if (Math.abs(clock - here.clock) >= MINUTE_MS) {
-    const [there, inUse] = [formatInstant(clock), formatInstant(here.clock)];
+  if (Math.abs(databaseTime - here.databaseTime) >= SHORTEST_GAP_MS) {
+    const [there, inUse] = [formatInstant(databaseTime), formatInstant(here.databaseTime)];
     throw new RefusedError(
       `it is ${there} in the database of ${name}, but ${inUse} in that of the record in use: ` +
         "correct the clock that is wrong",
     );
   }
   const last = Math.max(...sessions.map(({ reported }) => reported));
-  if (last <= here.clock) return;
+  if (last <= here.databaseTime) return;
   throw new RefusedError(
     `the last report in ${name} is dated ${formatInstant(last)}, and now it is only ` +
-      `${formatInstant(here.clock)}: a clock was ahead. Wait until then`,
+      `${formatInstant(here.databaseTime)}: a clock was ahead. Wait until then`,
   );
 }
 
@@ -272,5 +272,5 @@ export function startOf(old: Beginning, own: OwnRecord): number {
 /** Servers that delete days move the start to a midnight, and some begin just then. */
 function startsWithSession({ sessions, started = Infinity }: Beginning): boolean {
   const first = Math.min(...sessions.map(({ began }) => began));
-  return started % DAY_MS !== 0 && started <= first && first - started < MINUTE_MS;
+  return started % DAY_MS !== 0 && started <= first && first - started < SHORTEST_GAP_MS;
 }

@@ -4,7 +4,7 @@
  */
 
 import type { Interval } from "../../lifecycle/instant.ts";
-import { type Intent, LEASE_MS, MINUTE_MS, type Session } from "../record/records.ts";
+import { type Intent, LEASE_MS, type Session, SHORTEST_GAP_MS } from "../record/records.ts";
 import { announcedPolicies } from "../verdict/announcements.ts";
 import { endOf, restoresIn, stopsIn } from "../verdict/doubts.ts";
 import type { Closing, OldState } from "./old_record.ts";
@@ -93,8 +93,8 @@ function isHidden(
   // Since the last report: a stop until the other record's first session, unless that is too soon to
   // tell. If every process said that it ended, nothing came after it.
   const last = Math.max(...sessions.map(({ reported }) => reported));
-  const latest = sessions.filter(({ reported }) => last - reported < MINUTE_MS);
-  if (first - last >= MINUTE_MS) return false;
+  const latest = sessions.filter(({ reported }) => last - reported < SHORTEST_GAP_MS);
+  if (first - last >= SHORTEST_GAP_MS) return false;
   return first < last || latest.some(({ ended }) => ended === undefined);
 }
 

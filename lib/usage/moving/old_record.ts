@@ -18,8 +18,8 @@ import {
   type Intent,
   type LedgerTime,
   MAX_PART_ROWS,
-  MINUTE_MS,
   type Session,
+  SHORTEST_GAP_MS,
   type UsageRow,
 } from "../record/records.ts";
 import { COPIED_LEDGER } from "../record/schema.ts";
@@ -108,8 +108,9 @@ export class OldRecord {
    * @param into The name of the record into which it is copied.
    */
   async close(id: string, into: string): Promise<void> {
-    const { clock, timeline } = this.#database;
-    const now = `(SELECT CASE WHEN max(reported) > ${clock} THEN max(reported) ELSE ${clock} END
+    const { currentTime, timeline } = this.#database;
+    const now = `(SELECT CASE WHEN max(reported) > ${currentTime} THEN max(reported)
+      ELSE ${currentTime} END
       FROM media_head_session)`;
     const isClosing = "EXISTS (SELECT id FROM media_head_session WHERE id = $1)";
     const own = this.#version === 9 ? { columns: "clock", values: "now" } : {
@@ -127,7 +128,7 @@ export class OldRecord {
                FROM (SELECT ${now} AS now) AS time
                WHERE NOT EXISTS (SELECT id FROM media_head_session WHERE id LIKE '%${SEPARATOR}%')
                AND NOT EXISTS (SELECT id FROM media_head_session
-                 WHERE ended IS NULL AND now - reported < ${MINUTE_MS})`,
+                 WHERE ended IS NULL AND now - reported < ${SHORTEST_GAP_MS})`,
         values: [id, into],
       },
       {

@@ -2,7 +2,7 @@
 
 import type { Database, Row } from "../../database/sql/database.ts";
 import type { Policy, RoutePolicies } from "../../lifecycle/policy.ts";
-import { MINUTE_MS, type Session } from "../record/records.ts";
+import { type Session, SHORTEST_GAP_MS } from "../record/records.ts";
 
 const COLUMNS = "id, policies, may_start_unregistered, public_url, contact, machine, pid, " +
   "process_started, began, reported, clock, restarted, sequence, ended, ended_by, lead";
@@ -84,5 +84,5 @@ function endOf(row: Row): number {
   if (restarted !== null && byMachine <= 0) return reported; // nothing before it counts
   const since = restarted ?? reported;
   const passed = Math.max(byMachine, endedBy + (row["lead"] as number | null ?? 0) - since);
-  return passed < MINUTE_MS && restarted === null ? reported : since + passed;
+  return passed < SHORTEST_GAP_MS && restarted === null ? reported : since + passed;
 }

@@ -93,17 +93,19 @@ function outlookLines(unknown: UnknownVerdict, report: UsageReport): Phrase[] {
 }
 
 /** Formats why a route is unknown, e.g. "the record starts at 2027-06-10T09:00:00Z". */
-function doubtText(doubt: Doubt, { usageDays, days, program }: UsageReport): Phrase {
+function doubtText(doubt: Doubt, { retainDays, days, program }: UsageReport): Phrase {
   const { command, retainSetting } = program;
   const until = instant(doubt.until);
   switch (doubt.reason) {
     case "started":
       if (doubt.isOpen) return ["no server has registered yet"];
-      return usageDays !== undefined && usageDays < days
+      return retainDays !== undefined && retainDays < days
         ? phrase(
           "the record starts at ",
           until,
-          `, and ${retainSetting}=${usageDays} never keeps the ${plural(days, "whole day")} that ` +
+          `, and ${retainSetting}=${retainDays} never keeps the ${
+            plural(days, "whole day")
+          } that ` +
             "the period has: raise it, or ask for fewer days",
         )
         : phrase("the record starts at ", until);

@@ -4,7 +4,7 @@
  */
 
 import { fulfilledWithin } from "../../async/deadline.ts";
-import { type Intent, type IntentReport, LEASE_MS, MINUTE_MS } from "./records.ts";
+import { type Intent, type IntentReport, LEASE_MS, SHORTEST_GAP_MS } from "./records.ts";
 
 /** How long after its arrival a call waits for an intent, in milliseconds. */
 export const PATIENCE_MS = 2_000;
@@ -93,7 +93,8 @@ export class Intents {
 
   /** Whether the ledger did not take the last intent, and was asked for it within a minute. */
   get areRefused(): boolean {
-    return this.#failedAt !== undefined && this.#options.lifetime() - this.#failedAt < MINUTE_MS;
+    return this.#failedAt !== undefined &&
+      this.#options.lifetime() - this.#failedAt < SHORTEST_GAP_MS;
   }
 
   /**

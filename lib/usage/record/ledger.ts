@@ -26,8 +26,8 @@ import {
   LEASE_MS,
   type LedgerTime,
   MAX_PART_ROWS,
-  MINUTE_MS,
   type Session,
+  SHORTEST_GAP_MS,
   USAGE_KEY,
   type UsageRow,
 } from "./records.ts";
@@ -85,8 +85,9 @@ export class Ledger {
   constructor(database: Database) {
     this.#database = database;
     this.copies = new Copies(database);
-    const { clock } = database;
-    this.#now = `(SELECT CASE WHEN max(reported) > ${clock} THEN max(reported) ELSE ${clock} END
+    const { currentTime } = database;
+    this.#now = `(SELECT CASE WHEN max(reported) > ${currentTime} THEN max(reported)
+          ELSE ${currentTime} END
         FROM media_head_session)`;
   }
 
@@ -98,11 +99,12 @@ export class Ledger {
   }
 
   async time(): Promise<LedgerTime> {
-    const { clock: now } = this.#database;
-    const text = `SELECT ${now} AS clock, max(reported) AS latest FROM media_head_session`;
+    const { currentTime } = this.#database;
+    const text = `SELECT ${currentTime} AS now, max(reported) AS latest FROM media_head_session`;
     const [row] = await this.#database.query({ text });
-    const clock = row?.["clock"] as number;
-    return { clock, now: Math.max(clock, row?.["latest"] as number | null ?? 0) };
+    const databaseTime = row?.["now"] as number;
+    const latest = row?.["latest"] as number | null ?? 0;
+    return { databaseTime, now: Math.max(databaseTime, latest) };
   }
 
   /**
@@ -147,7 +149,7 @@ export class Ledger {
       text: `UPDATE media_head_ledger
              SET started = CASE WHEN started > ${this.#now} + ${LEASE_MS} THEN started
                            ELSE ${this.#now} + ${LEASE_MS} END
-             WHERE $1 = 1 OR ${this.#now} - ${this.#database.clock} >= ${MINUTE_MS}`,
+             WHERE $1 = 1 OR ${this.#now} - ${this.#database.currentTime} >= ${SHORTEST_GAP_MS}`,
       values: [lost === undefined ? 0 : 1],
     };
     const beginning: Statement = {
@@ -230,7 +232,7 @@ export class Ledger {
     session: Session,
     livedUntil: number,
   ): Promise<AddedPart | undefined> {
-    const { batch, clock, timeline } = this.#database;
+    const { batch, currentTime, timeline } = this.#database;
     const isReport = report !== undefined;
     const isStopped = report?.isStopped ?? false;
     const extension: Statement = {
@@ -238,7 +240,9 @@ export class Ledger {
              ${isReport ? `, ended = $4, reported = ${this.#now}` : ""}
              WHERE id = $1 AND sequence = $2 AND ended IS NULL AND reported >= $3
              ${isReport ? `AND timeline = ${timeline} AND ${this.#now} BETWEEN $5 AND $6` : ""}
-             RETURNING reported, ${clock} AS clock${isReport ? `, ${this.#holds} AS holds` : ""}`,
+             RETURNING reported, ${currentTime} AS now${
+        isReport ? `, ${this.#holds} AS holds` : ""
+      }`,
       values: [
         session.id,
         session.sequence,
@@ -262,10 +266,10 @@ export class Ledger {
       : await this.#database.transact(statements, { isConditional: true, isSynced: isStopped });
     const row = extended?.[0];
     if (row === undefined) return undefined;
-    const [time, reported] = [row["clock"] as number, row["reported"] as number];
+    const [databaseTime, reported] = [row["now"] as number, row["reported"] as number];
     // The clock may have gone on since a report was dated. The next one is compared with that date.
-    if (!isReport) return { clock: time, now: Math.max(time, reported) };
-    return { clock: time, now: reported, holds: holdsIn(row) };
+    if (!isReport) return { databaseTime, now: Math.max(databaseTime, reported) };
+    return { databaseTime, now: reported, holds: holdsIn(row) };
   }
 
   /** Returns the statements that change the intents of a session. */
@@ -475,7 +479,7 @@ export class Ledger {
    * @returns The start of the record, in milliseconds since the epoch.
    */
   async restart(): Promise<number> {
-    const { clock: now } = await this.time();
+    const { databaseTime: now } = await this.time();
     const today = dayOf(now);
     const start = now + LEASE_MS;
     const key = KEY_COLUMNS.replace("day", "$1");

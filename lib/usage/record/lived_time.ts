@@ -1,6 +1,6 @@
 /** The ledger's time, as one process lives through it. */
 
-import { type LedgerTime, MINUTE_MS } from "./records.ts";
+import { type LedgerTime, SHORTEST_GAP_MS } from "./records.ts";
 
 /** The ledger's time since a session began, and whether its process lived through all of it. */
 export class LivedTime {
@@ -32,7 +32,7 @@ export class LivedTime {
    */
   end(): number {
     if (this.#hasLapsed) return 0;
-    return this.#reading.now + this.#lifetime() - this.#reading.lifetime + MINUTE_MS;
+    return this.#reading.now + this.#lifetime() - this.#reading.lifetime + SHORTEST_GAP_MS;
   }
 
   /** Reads the ledger's time by an action that returns it, if it does. */

@@ -21,11 +21,11 @@ import { UsageMeter } from "./meter.ts";
 import {
   type FlushPart,
   type LedgerTime,
-  MINUTE_MS,
   type ProcessIdentity,
   requireRouteNames,
   type Session,
   sessionFacts,
+  SHORTEST_GAP_MS,
   type UsageCount,
 } from "./records.ts";
 import { Retention } from "./retention.ts";
@@ -251,7 +251,7 @@ export class Recorder {
   /** Says which routes were not mounted within a minute, though others were. */
   get #unmountedFault(): string | undefined {
     const left = Object.keys(this.#mounts.unmounted ?? {});
-    const isEarly = this.#lifetime() - (this.#mountedAt ?? Infinity) < MINUTE_MS;
+    const isEarly = this.#lifetime() - (this.#mountedAt ?? Infinity) < SHORTEST_GAP_MS;
     if (left.length === 0 || this.#mountedAt === undefined || isEarly) return undefined;
     return `${left.join(", ")}: not mounted, so calls are not counted`;
   }
@@ -437,7 +437,7 @@ export class Recorder {
   /** Records which routes are mounted, if the session is so young that it may have them. */
   async #recordMounts(registered: Registered): Promise<Registered> {
     const { ledger, session, began } = registered;
-    if (this.#hasRecordedMounts || this.#lifetime() - began >= MINUTE_MS) return registered;
+    if (this.#hasRecordedMounts || this.#lifetime() - began >= SHORTEST_GAP_MS) return registered;
     const mounts = this.#mounts;
     if (!await ledger.mount(session, mounts)) return registered;
     return this.#registered = { ...registered, session: { ...session, ...mounts } };
@@ -527,8 +527,8 @@ export class Recorder {
   }
 
   /** Logs and returns a fault if this machine's clock differs from the database's. */
-  #compareClocks({ clock }: LedgerTime): string | undefined {
-    const fault = clockFault({ here: this.#options.clock(), inDatabase: clock });
+  #compareClocks({ databaseTime }: LedgerTime): string | undefined {
+    const fault = clockFault({ here: this.#options.clock(), inDatabase: databaseTime });
     if (fault === undefined) return undefined;
     this.#faults.report(fault, { session: this.session }, { kind: "clocks differ" });
     return "the clock here is not the database's (see the log)";
@@ -562,7 +562,7 @@ export function clockFault({ here, inDatabase }: {
   /** The database's clock, by which calls are recorded. */
   readonly inDatabase: number;
 }): string | undefined {
-  if (Math.abs(here - inDatabase) < MINUTE_MS) return undefined;
+  if (Math.abs(here - inDatabase) < SHORTEST_GAP_MS) return undefined;
   const timeHere = new Date(here).toISOString();
   const timeInDatabase = new Date(inDatabase).toISOString();
   return `it is ${timeHere} here, but ${timeInDatabase} in the database: correct the clock that ` +

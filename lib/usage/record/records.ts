@@ -208,21 +208,21 @@ export const MAX_PART_ROWS = 100;
 
 /** The times of a ledger, in milliseconds since the epoch. */
 export interface LedgerTime {
-  /** The database's clock. */
-  readonly clock: number;
-  /** The ledger's time: the clock, or the latest report of a session where that is later. */
+  /** By the database's clock. */
+  readonly databaseTime: number;
+  /** The ledger's time: the database's, or the latest report of a session where that is later. */
   readonly now: number;
 }
 
 /**
- * The shortest time that counts, in milliseconds: so long without a session is a stop; a clock that
- * is off by so much is wrong; and a session that has not reported for so long is silent.
+ * The shortest gap that counts, in milliseconds: that long without a session is a stop, a clock that
+ * is off by that much is wrong, and a session that has not reported for that long is silent.
  */
-export const MINUTE_MS = 60_000;
+export const SHORTEST_GAP_MS = 60_000;
 
 /** How far the database's clock is behind the ledger's time, in milliseconds. */
-export function lagOf({ clock, now }: LedgerTime): number {
-  return now - clock;
+export function lagOf({ databaseTime, now }: LedgerTime): number {
+  return now - databaseTime;
 }
 
 /** Returns a session's id, and the process that a person or a supervisor can find. */
@@ -246,7 +246,7 @@ export function hasMounted({ policies }: Pick<Session, "policies">): boolean {
  * @param instant Milliseconds since the epoch.
  */
 export function isRunning(session: Pick<Session, "ended" | "reported">, instant: number): boolean {
-  return isOpen(session) && instant - session.reported < MINUTE_MS;
+  return isOpen(session) && instant - session.reported < SHORTEST_GAP_MS;
 }
 
 /** Lists the sessions of running servers after all others. */

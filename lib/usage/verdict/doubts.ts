@@ -9,9 +9,9 @@ import {
   lagOf,
   LEASE_MS,
   type LedgerTime,
-  MINUTE_MS,
   type ProcessIdentity,
   type Session,
+  SHORTEST_GAP_MS,
 } from "../record/records.ts";
 import { isSettled } from "./waiting.ts";
 
@@ -117,7 +117,7 @@ export function doubtsOf(
     until: started ?? judgedAt,
     isOpen: started === undefined,
   }];
-  if (lagOf(time) >= MINUTE_MS) {
+  if (lagOf(time) >= SHORTEST_GAP_MS) {
     doubts.push({ reason: "ahead", until: judgedAt, isOpen: true, then: time.now });
   }
   doubts.push(
@@ -158,7 +158,7 @@ export function stopsIn(
   let covered = Math.min(started ?? judgedAt, judgedAt);
   for (const { began, reported } of sessions.filter(hasMounted)) {
     const start = Math.min(began, judgedAt);
-    if (start - covered >= MINUTE_MS) stops.push({ start: covered, end: start });
+    if (start - covered >= SHORTEST_GAP_MS) stops.push({ start: covered, end: start });
     covered = Math.max(covered, reported);
   }
   return stops;
@@ -168,7 +168,7 @@ export function stopsIn(
 function unserved({ sessions, started, judgedAt }: Evidence, routes: readonly string[]): Doubt[] {
   if (started === undefined) return []; // a doubt of its own
   const counts = (route: string) => ({ policies }: Session) => Object.hasOwn(policies, route);
-  const recent = sessions.filter(({ reported }) => judgedAt - reported < MINUTE_MS);
+  const recent = sessions.filter(({ reported }) => judgedAt - reported < SHORTEST_GAP_MS);
   // Where a running server does not count a route, that is a doubt of its own.
   const without = routes.filter((route) => !recent.some(counts(route)))
     .filter((route) => !recent.some((session) => isOpen(session) && leavesOut(session, route)));
@@ -263,7 +263,7 @@ function leavesOut(session: Session, route: string): boolean {
   if (sequence === 0 || Object.hasOwn(policies, route)) return false;
   if (!Object.hasOwn(unmounted, route)) return true;
   // A process has a minute to mount its routes. One that mounts none serves none.
-  return hasMounted(session) && reported - began >= MINUTE_MS;
+  return hasMounted(session) && reported - began >= SHORTEST_GAP_MS;
 }
 
 /**

@@ -8,7 +8,7 @@ import { momentAt, type Phase, type RoutePolicies } from "../../lifecycle/policy
 import { OTHER_PROBES, PROBE_FIELD, PROBE_PREFIX } from "../record/client_names.ts";
 import { dayOf } from "../../http/timestamp.ts";
 import type { Ledger } from "../record/ledger.ts";
-import { lagOf, MINUTE_MS } from "../record/records.ts";
+import { lagOf, SHORTEST_GAP_MS } from "../record/records.ts";
 import type { Answer, HiddenCalls } from "./hidden_calls.ts";
 import { poll, REPORT_LIMIT_MS } from "./waiting.ts";
 
@@ -71,7 +71,7 @@ export async function probe(
     const target = await urlOf(route, phase);
     if (target === undefined) continue;
     if (phase === "brownout") hidden.push({ route, reason: "brownout", until });
-    else if (until - now < MINUTE_MS) hidden.push({ route, reason: "phase ends", until });
+    else if (until - now < SHORTEST_GAP_MS) hidden.push({ route, reason: "phase ends", until });
     else targets.set(route, target);
   }
 
@@ -177,7 +177,7 @@ async function countsWithin(
   },
 ): Promise<Counts> {
   const lag = lagOf(await ledger.time());
-  const limit = lag < MINUTE_MS ? lag + REPORT_LIMIT_MS : 0;
+  const limit = lag < SHORTEST_GAP_MS ? lag + REPORT_LIMIT_MS : 0;
   return await poll(limit, () => countsOf(ledger, name, since), isDone);
 }
 

@@ -86,7 +86,7 @@ export interface UsageReport extends
     UsageReportOptions,
     "days" | "client" | "now" | "probe" | "canProbe" | "program"
   >,
-  Pick<PeriodLengths, "usageDays">,
+  Pick<PeriodLengths, "retainDays">,
   SilentClients,
   Verdicts {
   /** Whether each client is asked for its longest pause, if that is longer than the period. */
@@ -174,15 +174,15 @@ export async function reportUsage(
       : Math.max(startedBefore, started),
   };
   const isCounted = ({ client }: Pick<ClientUsage, "client">) => !ignore.includes(client);
-  const usageDays = retainedDays(sessions);
-  const lengths = { days, usageDays };
+  const retainDays = retainedDays(sessions);
+  const lengths = { days, retainDays };
   const silentOn = (route: string, clients: readonly ClientUsage[]) => {
     const called = new Set(clients.map(({ client }) => client));
     const others = histories.filter((each) =>
       each.route === route && !called.has(each.client) && isCounted(each) &&
       (client === undefined || each.client === client)
     );
-    return silentClients(others, { now, days, isByRhythm, retained: usageDays });
+    return silentClients(others, { now, days, isByRhythm, retainDays });
   };
   const extensions = announced
     .filter((each) => listed.includes(each.route) && (client ?? each.client) === each.client)
@@ -226,7 +226,7 @@ export async function reportUsage(
     now,
     policies,
     extensions,
-    usageDays,
+    retainDays,
     program,
     isByRhythm,
     judged,
@@ -244,7 +244,7 @@ export async function reportUsage(
     clientErrors: sums.clientErrors.filter((each) =>
       judged.includes(each.route) && isCounted(each)
     ),
-    onRecordSince: onRecordSince(evidence.started, { now, usageDays, histories }),
+    onRecordSince: onRecordSince(evidence.started, { now, retainDays, histories }),
     unknown,
     routes,
     completeSince: completeSince(evidence, judged, trustStops),
@@ -301,13 +301,13 @@ function retainedDays(sessions: readonly Session[]): number | undefined {
  */
 function onRecordSince(
   started: number | undefined,
-  { now, usageDays = Infinity, histories }: {
+  { now, retainDays = Infinity, histories }: {
     readonly now: number;
-    readonly usageDays: number | undefined;
+    readonly retainDays: number | undefined;
     readonly histories: readonly ClientHistory[];
   },
 ): number | undefined {
-  const isDeleted = started !== undefined && now - started >= usageDays * DAY_MS;
+  const isDeleted = started !== undefined && now - started >= retainDays * DAY_MS;
   if (!isDeleted) return started;
   return Math.min(started, ...histories.map(({ first }) => Date.parse(first)));
 }

@@ -32,7 +32,7 @@ export interface SilentClients {
  */
 export function silentClients(
   histories: readonly ClientHistory[],
-  { now, days, isByRhythm, retained }: {
+  { now, days, isByRhythm, retainDays }: {
     /** Milliseconds since the epoch. */
     readonly now: number;
     /** The number of whole days in the period. */
@@ -40,14 +40,14 @@ export function silentClients(
     /** Whether each client has to be silent for its longest pause, if that is longer. */
     readonly isByRhythm: boolean;
     /** The number of whole days that servers retain, if known. */
-    readonly retained: number | undefined;
+    readonly retainDays: number | undefined;
   },
 ): SilentClients {
   const startOf = (ago: number) => Date.parse(dayOf(now - ago * DAY_MS));
   const clients = histories.map((history): SilentClient => {
     const silence = isByRhythm ? Math.max(days, rhythmOf(history) ?? 0) : days;
     // What happened before the days retained is not on record any more, except the calls themselves.
-    const since = startOf(Math.max(days, Math.min(silence, retained ?? silence)));
+    const since = startOf(Math.max(days, Math.min(silence, retainDays ?? silence)));
     const silentFrom = dayOf(Date.parse(history.last) + (silence + 1) * DAY_MS);
     return { ...history, silence, since, silentFrom };
   }).sort((a, b) => a.last < b.last ? 1 : a.last > b.last ? -1 : a.client < b.client ? -1 : 1);

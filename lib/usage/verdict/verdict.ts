@@ -86,7 +86,7 @@ export interface PeriodLengths {
   /** The number of whole UTC days in the period. */
   readonly days: number;
   /** The number of whole days that servers retain, if known. */
-  readonly usageDays?: number | undefined;
+  readonly retainDays?: number | undefined;
 }
 
 /** Returns the first day on which a verdict can be clear, if it is unknown and that can be known. */
@@ -103,12 +103,12 @@ export function recoveryOf(verdict: Verdict, lengths: PeriodLengths): string | u
 export function recoveryFrom(
   doubts: readonly Doubt[],
   { uncertain }: Pick<UnknownVerdict, "uncertain">,
-  { days, usageDays }: PeriodLengths,
+  { days, retainDays }: PeriodLengths,
 ): string | undefined {
-  if ((usageDays ?? days) < days || doubts.some(({ isOpen }) => isOpen)) return undefined;
+  if ((retainDays ?? days) < days || doubts.some(({ isOpen }) => isOpen)) return undefined;
   const last = doubts.at(-1); // the one that ends last
   if (last === undefined) return undefined;
   const silences = uncertain.filter(({ since }) => last.until > since)
-    .map(({ silence }) => Math.min(silence, usageDays ?? silence));
+    .map(({ silence }) => Math.min(silence, retainDays ?? silence));
   return dayOf((Math.ceil(last.until / DAY_MS) + Math.max(days, ...silences)) * DAY_MS);
 }

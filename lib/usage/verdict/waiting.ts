@@ -7,8 +7,8 @@ import {
   isRunning,
   lagOf,
   type LedgerTime,
-  MINUTE_MS,
   type Session,
+  SHORTEST_GAP_MS,
 } from "../record/records.ts";
 
 /** Milliseconds between two looks at the ledger. */
@@ -50,7 +50,7 @@ export async function waitForReports(
     readonly onWait: (sessions: readonly Session[]) => void;
   },
 ): Promise<SessionsAndIntents> {
-  const limit = lagOf(time) < MINUTE_MS ? lagOf(time) + REPORT_LIMIT_MS : 0;
+  const limit = lagOf(time) < SHORTEST_GAP_MS ? lagOf(time) + REPORT_LIMIT_MS : 0;
   let isFirst = true;
   return await poll(limit, () => readSessions(ledger), ({ sessions, intents }) => {
     const open = intents.filter((intent) =>

@@ -17,7 +17,7 @@ const OLD: ClosedRecord = {
   intents: [],
   silences: [],
   started: NOW - 100 * HOUR,
-  time: { clock: NOW, now: NOW },
+  time: { databaseTime: NOW, now: NOW },
   timeline: "7-1",
 };
 const OWN: OwnRecord = {

@@ -26,7 +26,7 @@ const ALWAYS_THERE = [
     "now",
     "policies",
     "extensions",
-    "usageDays",
+    "retainDays",
     "isByRhythm",
     "judged",
   ],

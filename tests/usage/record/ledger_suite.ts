@@ -212,7 +212,7 @@ export function testLedger(
       ledger.add(part, { ...session, ...changes }, FOREVER);
     assertEquals(await add(part, { sequence: 1 }), undefined, "behind");
     assertEquals(await add(part, { id: "b" }), undefined, "missing");
-    assertEquals(await add(part), { clock: NOON, now: NOON });
+    assertEquals(await add(part), { databaseTime: NOON, now: NOON });
     assertEquals(await add(part), undefined, "sent again");
     clock.now += 9;
     const last = { counts: [], at: NOON, report: { ...REPORT, isStopped: true } };
@@ -220,7 +220,11 @@ export function testLedger(
     const extended = { ...session, sequence: 1 };
     assertEquals(await ledger.session(session.id), extended, "another part follows");
     const holds = { holds: [], faults: [] };
-    assertEquals(await add(last, { sequence: 1 }), { clock: NOON + 9, now: NOON + 9, holds });
+    assertEquals(await add(last, { sequence: 1 }), {
+      databaseTime: NOON + 9,
+      now: NOON + 9,
+      holds,
+    });
     assertEquals(await add(part, { sequence: 2 }), undefined, "ended");
     assertEquals(await rows(), [ROW]);
     const stopped = { ...session, sequence: 2, reported: NOON + 9, ended: "stopped" } as const;
@@ -232,7 +236,7 @@ export function testLedger(
     const report = async (of: Session, sequence: number) => {
       const part = { counts: [], at: NOON, report: REPORT };
       const time = await ledger.add(part, { ...of, sequence }, FOREVER);
-      return [time?.clock, time?.now, (await ledger.session(of.id))?.reported];
+      return [time?.databaseTime, time?.now, (await ledger.session(of.id))?.reported];
     };
     clock.now = NOON + 7;
     assertEquals(await report(session, 0), Array(3).fill(NOON + 7));
@@ -336,13 +340,13 @@ export function testLedger(
   });
 
   test("time() is the clock, or the latest report if later", async ({ database, ledger, clock }) => {
-    assertEquals(await ledger.time(), { clock: NOON, now: NOON });
+    assertEquals(await ledger.time(), { databaseTime: NOON, now: NOON });
     await begin(ledger);
     clock.now -= 5;
-    assertEquals(await ledger.time(), { clock: NOON - 5, now: NOON });
+    assertEquals(await ledger.time(), { databaseTime: NOON - 5, now: NOON });
     clock.now += 9;
-    assertEquals(await ledger.time(), { clock: NOON + 4, now: NOON + 4 });
-    const own = (await new Ledger(database).time()).clock; // on this machine
+    assertEquals(await ledger.time(), { databaseTime: NOON + 4, now: NOON + 4 });
+    const own = (await new Ledger(database).time()).databaseTime; // on this machine
     assert(Math.abs(own - Date.now()) < MINUTE, `${own} is not the time`);
   });
 
@@ -621,7 +625,7 @@ export function testLedger(
       settled: ["settled"],
       renewed: ["renewed"],
     });
-    assertEquals([time?.clock, time?.now], [clock.now, clock.now]);
+    assertEquals([time?.databaseTime, time?.now], [clock.now, clock.now]);
     const intents = await ledger.intents();
     const facts = new Map(intents.map(({ id, until, settled }) => [id, [until, settled]]));
     assertEquals(
@@ -805,7 +809,7 @@ function noting(database: Database, run: string[]): Database {
     run.push(/^[A-Z]+(?: INTO| FROM)? \w+/.exec(text.trim())?.[0] ?? text);
   };
   return {
-    clock: database.clock,
+    currentTime: database.currentTime,
     timeline: database.timeline,
     unlessLocked: database.unlessLocked,
     batch: database.batch,

@@ -23,7 +23,7 @@ Deno.test("LivedTime has lapsed once the ledger's time advances by a minute beyo
     for (const [onLedger, ofProcess] of readings) {
       now += onLedger;
       lifetime += ofProcess;
-      const time = { now, clock: now - 1 };
+      const time = { now, databaseTime: now - 1 };
       assertEquals(await lived.read(() => Promise.resolve(time)), time);
     }
     assertEquals(lived.hasLapsed, hasLapsed, what);
@@ -36,7 +36,7 @@ Deno.test("LivedTime does not count the wait for an answer as lived through", as
   const lived = new LivedTime(NOON, () => lifetime);
   await lived.read(() => {
     lifetime += HOUR;
-    return Promise.resolve({ now: NOON + HOUR, clock: NOON + HOUR });
+    return Promise.resolve({ now: NOON + HOUR, databaseTime: NOON + HOUR });
   });
   assertEquals(lived.hasLapsed, true);
 });
@@ -48,7 +48,7 @@ Deno.test("LivedTime.end() is a minute after what the process lived through sinc
   assertEquals(lived.end(), NOON + 1_000 + MINUTE);
   await lived.read(() => {
     lifetime += 7_000; // the answer takes that long
-    return Promise.resolve({ now: NOON + 5_000, clock: NOON });
+    return Promise.resolve({ now: NOON + 5_000, databaseTime: NOON });
   });
   lifetime += 1_000;
   assertEquals(lived.end(), NOON + 6_000 + MINUTE);

@@ -352,7 +352,7 @@ Deno.test("an unknown verdict says what would help, and when it can be clear", a
     ["a stop, and no server now", [session(1000, 30, stopped), session(29, 1)], [
       "With `--trust-stops`, if that is true, this would still be unknown.",
     ]],
-    ["days deleted before they are asked for", stop, [trust], { usageDays: 6 }],
+    ["days deleted before they are asked for", stop, [trust], { retainDays: 6 }],
     ["a stop on the first day of the record", [session(3, 2, stopped), running(1)], [
       "The verdict cannot be clear before 2027-06-23.",
     ]],
@@ -361,7 +361,7 @@ Deno.test("an unknown verdict says what would help, and when it can be clear", a
     ], { started: NOW + DAY }],
   ];
   for (const [what, sessions, expected, options = {}] of rows) {
-    const text = gateText(await report([], sessions, { usageDays: 7, ...options }));
+    const text = gateText(await report([], sessions, { retainDays: 7, ...options }));
     assertEquals(
       text.match(/(?:With(?: `|out it)|The verdict cannot).*/g) ?? [],
       expected,

@@ -266,7 +266,9 @@ Deno.test("a rhythm longer than the retention of counts is known, and blocks for
 });
 
 Deno.test("a retention shorter than the period says so at once", async () => {
-  const text = gateText(await report([], [running(1)], { days: 30, usageDays: 20, routes: AUDIO }));
+  const text = gateText(
+    await report([], [running(1)], { days: 30, retainDays: 20, routes: AUDIO }),
+  );
   assertMatch(
     text,
     /\n {2}The record starts at \S+, and USAGE_DAYS=20 never keeps the 30 whole days that the period has: raise it, or ask for fewer days\n/,

@@ -53,7 +53,7 @@ Deno.test("waitForReports() waits for running servers with calls to report, for 
     };
     const awaited: string[] = [];
     const onWait = (awaits: readonly Session[]) => awaited.push(...awaits.map(({ id }) => id));
-    await waitForReports(ledger, { now: NOW, clock: NOW - lag }, { routes, onWait });
+    await waitForReports(ledger, { now: NOW, databaseTime: NOW - lag }, { routes, onWait });
     assertEquals([passed, awaited], [waits, waits > 0 ? ["a"] : []], what);
   }
 });
