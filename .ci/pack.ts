@@ -13,7 +13,7 @@ import * as usage from "../lib/usage/mod.ts";
 /** The compiler, which keeps comments; `deno bundle` removes them. */
 const TYPESCRIPT = "npm:typescript@7.0.2/tsc";
 
-/** The packages that `usage` needs: one that also installs on Node 20, and one for PostgreSQL. */
+/** The packages of the program, which also installs on Node 20, and for PostgreSQL. */
 const [COMMANDER, PG] = ["^14.0.3", "^8.16.0"];
 
 const KEYWORDS = [

@@ -4,11 +4,12 @@
  * own.
  */
 
-import { Command, CommanderError } from "commander";
-import { EXIT_STATUS, ExitError, exitStatusAfter } from "../errors/exit_status.ts";
+import { Command } from "commander";
+import { EXIT_STATUS, exitStatusAfter } from "../errors/exit_status.ts";
 import { RefusedError } from "../errors/refused_error.ts";
 import { StorageError } from "../errors/storage_error.ts";
 import { messageOf } from "../input/printable.ts";
+import { runProgram } from "../input/program.ts";
 import { ConfigError, readConfig } from "../server/config.ts";
 import { readVariables } from "../server/environment.ts";
 import { deprecatedPaths } from "../server/route.ts";
@@ -42,16 +43,9 @@ export async function runMedia(args: readonly string[], program: Program): Promi
       return readConfig(get, "command", deprecatedPaths(program.routes));
     },
   };
-  let help = "";
   const media = new Command("media")
     .description("Publish and manage media.")
-    .version(`media-head ${VERSION}`)
-    .showHelpAfterError("(run with --help for usage)")
-    .configureOutput({
-      writeOut: (text) => help += text,
-      writeErr: (text) => printError(text.trimEnd()),
-    })
-    .exitOverride();
+    .version(`media-head ${VERSION}`);
   const commands = [
     publishCommand,
     unpublishCommand,
@@ -63,18 +57,14 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     mediaUsageCommand,
     mediaHoldCommand,
   ];
-  for (const command of commands) {
-    media.addCommand(command(context).copyInheritedSettings(media));
-  }
   try {
-    await media.parseAsync(args, { from: "user" }).catch(async (error: unknown) => {
-      if (help === "") throw error;
-      await print(help.trimEnd());
-    });
-    return EXIT_STATUS.done;
+    return await runProgram(
+      media,
+      commands.map((command) => command(context)),
+      args,
+      { printHelp, printError },
+    );
   } catch (error) {
-    if (error instanceof CommanderError) return EXIT_STATUS.wrongUsage; // and it has printed what is wrong
-    if (error instanceof ExitError) return error.status;
     if (error instanceof ConfigError) {
       printError(error.message);
       return EXIT_STATUS.wrongUsage;
@@ -88,10 +78,19 @@ export async function runMedia(args: readonly string[], program: Program): Promi
       return EXIT_STATUS.refused;
     }
     if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;
-    // A reader that closes the pipe, such as `head`, has read enough.
-    const onlyPrints = help !== "" || PRINTING_COMMANDS.includes(args[0] ?? "");
-    if (error.cause instanceof Deno.errors.BrokenPipe && onlyPrints) return EXIT_STATUS.done;
+    if (isPipeClosed(error) && PRINTING_COMMANDS.includes(args[0] ?? "")) return EXIT_STATUS.done;
     printError(`media: ${messageOf(error)}`);
     return exitStatusAfter(error);
   }
+}
+
+async function printHelp(text: string): Promise<void> {
+  await print(text).catch((error) => {
+    if (!isPipeClosed(error)) throw error;
+  });
+}
+
+/** Returns whether the reader has closed the pipe, such as `head`, which has read enough. */
+function isPipeClosed({ cause }: Error): boolean {
+  return cause instanceof Deno.errors.BrokenPipe;
 }

@@ -1,6 +1,7 @@
 /** Arguments of commands. */
 
-import { InvalidArgumentError } from "commander";
+import { InvalidArgumentError, Option } from "commander";
+import type { Field } from "../http/outcome.ts";
 
 /** Returns a parser that refuses an argument if `parse` returns `undefined`. */
 export function argument<T>(expected: string, parse: (text: string) => T | undefined) {
@@ -18,3 +19,26 @@ export function numberArgument(what: string, max: number) {
     (text) => /^[1-9]\d*$/.test(text) && Number(text) <= max ? Number(text) : undefined,
   );
 }
+
+/** Returns a URL as it is. */
+export const httpUrlArgument = argument(
+  'a URL that starts with "https://" or "http://"',
+  (text) => /^https?:\/\//i.test(text) && URL.canParse(text) ? text : undefined,
+);
+
+/** Creates the option `--header`, which can be repeated, for fields of each request of a kind. */
+export function headerOption(kind: string): Option {
+  return new Option(
+    "--header <line>",
+    `a field to send with each ${kind}, as "NAME: VALUE"; repeatable`,
+  ).argParser((line: string, others: Field[] = []) => [...others, fieldArgument(line)]);
+}
+
+/** Parses a field name and value (RFC 9110 §5.1 and §5.5). */
+const fieldArgument = argument(
+  '"NAME: VALUE", where NAME is a field name, and VALUE has only printable characters of ISO 8859-1',
+  (line): Field | undefined => {
+    const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):[\t ]*([\t -~\x80-\xff]*)$/.exec(line) ?? [];
+    return name === undefined || value === undefined ? undefined : [name, value];
+  },
+);

@@ -1,24 +1,18 @@
-/** The command `lifecycle hold`, for a record that applications keep with `openUsage()`. */
+/** `lifecycle hold`, for a record that applications keep with `openUsage()`. */
 
+import type { Command } from "commander";
 import { holdCommand } from "./hold_command.ts";
+import { type DatabaseOption, databaseOption, withLedger } from "./lifecycle_record.ts";
 import { print, printError } from "./print.ts";
-import { type DatabaseOption, runRecordCommand, withLedger } from "./record_program.ts";
 
-/**
- * Runs the command.
- *
- * @param args The arguments after `lifecycle hold`.
- * @returns The exit status: 0 done, 1 refused, 2 wrong usage.
- */
-export async function runHold(args: readonly string[]): Promise<number> {
-  const command = holdCommand<DatabaseOption>({
+export function lifecycleHoldCommand(): Command {
+  return holdCommand<DatabaseOption>({
     print,
-    printError,
+    printError: (text) => printError(`lifecycle: ${text}`),
     withLedger: ({ database }, action) =>
       withLedger(
         database,
         (ledger) => action(ledger, "the route's maxAge"),
       ),
-  });
-  return await runRecordCommand(command, args);
+  }).addOption(databaseOption());
 }

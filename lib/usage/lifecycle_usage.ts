@@ -1,4 +1,4 @@
-/** The command `lifecycle usage`, for a record that applications keep with `openUsage()`. */
+/** `lifecycle usage`, for a record that applications keep with `openUsage()`. */
 
 import type { Command } from "commander";
 import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
@@ -6,31 +6,25 @@ import { resolve } from "node:path";
 import { type DatabasePlace, requireDatabaseUrl, sqliteAt } from "../database/place.ts";
 import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
 import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
-import { argument } from "../input/arguments.ts";
+import type { Field } from "../http/outcome.ts";
+import { headerOption, httpUrlArgument } from "../input/arguments.ts";
 import { quoted, withoutPassword } from "../input/printable.ts";
 import type { Session } from "./record/records.ts";
 import { judgedRoutes, latestSession } from "./verdict/announcements.ts";
+import { type DatabaseOption, databaseOption, withLedger } from "./lifecycle_record.ts";
 import { print, printError } from "./print.ts";
-import { runRecordCommand, withLedger } from "./record_program.ts";
 import { type PageFile, usageCommand, type UsageRecord } from "./usage_command.ts";
 
 /** The options that this command adds to those of every usage command. */
-interface ProgramOptions {
-  readonly database: string;
+interface ProgramOptions extends DatabaseOption {
   readonly probe?: string[];
-  readonly header?: [name: string, value: string][];
+  readonly header?: Field[];
 }
 
-/**
- * Runs the command.
- *
- * @param args The arguments after `lifecycle usage`.
- * @returns The exit status: 0 done or clear, 1 refused or called, 2 wrong usage, 3 unknown.
- */
-export async function runUsage(args: readonly string[]): Promise<number> {
+export function lifecycleUsageCommand(): Command {
   const command = usageCommand<ProgramOptions>({
     print,
-    printError,
+    printError: (text) => printError(`lifecycle: ${text}`),
     withRecord: ({ database, ...options }, action) =>
       withLedger(database, async (ledger, place) => {
         const shown = place.kind === "sqlite" ? database : withoutPassword(database);
@@ -51,7 +45,7 @@ export async function runUsage(args: readonly string[]): Promise<number> {
         });
       }),
   });
-  return await runRecordCommand(withOptions(command), args);
+  return withOptions(command);
 }
 
 /** Returns the name of a record, for people. */
@@ -62,7 +56,7 @@ function nameOf(place: DatabasePlace): string {
 async function openOlder(url: string) {
   const { openOldRecord } = await import("./moving/old_record.ts");
   const place = requireDatabaseUrl(url, "--copy-from");
-  const onWarn = (message: string) => printError(`warning: ${message}`);
+  const onWarn = (message: string) => printError(`lifecycle: warning: ${message}`);
   const opening = { setting: "--copy-from", runtime: nodeRuntime, mustExist: true, onWarn };
   return await openOldRecord(place, nameOf(place), opening);
 }
@@ -77,24 +71,11 @@ function withOptions(command: Command): Command {
     .option(
       "--probe <url>",
       "with --gate, the URL of an item under a route, to find caches in front; repeatable",
-      (url: string, others: string[] = []) => [...others, probeArgument(url)],
+      (url: string, others: string[] = []) => [...others, httpUrlArgument(url)],
     )
-    .option(
-      "--header <line>",
-      'a field to send with each probe, as "NAME: VALUE"; repeatable',
-      (line: string, others: [string, string][] = []) => [...others, headerArgument(line)],
-    );
+    .addOption(headerOption("probe"))
+    .addOption(databaseOption());
 }
-
-const probeArgument = argument(
-  'a URL that starts with "https://" or "http://"',
-  (text) => /^https?:\/\//i.test(text) && URL.canParse(text) ? text : undefined,
-);
-
-const headerArgument = argument('"NAME: VALUE"', (line): [string, string] | undefined => {
-  const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):\s*([\t -~]*)$/.exec(line) ?? [];
-  return name === undefined || value === undefined ? undefined : [name, value];
-});
 
 /** Returns what the latest session says of the server and of a contact. */
 function ownerFacts(sessions: readonly Session[]): Pick<UsageRecord, "publicUrl" | "contact"> {

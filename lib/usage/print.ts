@@ -27,6 +27,7 @@ export function print(text: string): Promise<void> {
   });
 }
 
+/** Prints a message to standard error, with unprintable characters escaped. */
 export function printError(text: string): void {
-  console.error(printableLines(`lifecycle: ${text}`));
+  console.error(printableLines(text));
 }

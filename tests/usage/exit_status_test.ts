@@ -2,16 +2,14 @@
 
 import { definePolicy } from "@media-head/lifecycle";
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { stub } from "@std/testing/mock";
-import process from "node:process";
 import { DatabaseSync } from "node:sqlite";
 import { ExitError } from "../../lib/errors/exit_status.ts";
 import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { StorageError } from "../../lib/errors/storage_error.ts";
-import { runUsage } from "../../lib/usage/lifecycle_usage.ts";
 import { openUsage } from "../../lib/usage/mod.ts";
 import { usageCommand } from "../../lib/usage/usage_command.ts";
 import { copyProject } from "../support/copy.ts";
+import { lifecycle } from "../support/lifecycle_cli.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { type CommandResult, inFolder, mediaHere } from "../support/media_cli.ts";
 import { run } from "../support/npm.ts";
@@ -47,20 +45,7 @@ const UNKNOWN_ROUTE: Failure = [
 ];
 
 /** Runs `lifecycle usage` in this process. */
-async function lifecycleUsage(...words: string[]): Promise<CommandResult> {
-  let [stdout, stderr] = ["", ""];
-  const writing = (add: (part: string) => void) =>
-    ((part: string, done?: () => void) => {
-      add(part);
-      done?.();
-      return true;
-    }) as typeof process.stdout.write;
-  using _stdout = stub(process.stdout, "write", writing((part) => void (stdout += part)));
-  using _stderr = stub(process.stderr, "write", writing((part) => void (stderr += part)));
-  using _error = stub(console, "error", (line) => void (stderr += `${line}\n`));
-  const code = await runUsage(words);
-  return { code, stdout, stderr };
-}
+const lifecycleUsage = (...words: string[]) => lifecycle("usage", ...words);
 
 function check({ code, stdout, stderr }: CommandResult, [words, status, said]: Failure): void {
   assertEquals(code, status, `${words.join(" ")}: ${stdout}${stderr}`);

@@ -1,19 +1,16 @@
 /** Extensions from the request to what the gate, the report, the owner's page and `lifecycle check` say. */
 
 import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
-import { stub } from "@std/testing/mock";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import process from "node:process";
 import { DatabaseSync } from "node:sqlite";
 import { formatHttpDate } from "../../lib/http/http_date.ts";
 import { formatInstant } from "../../lib/http/timestamp.ts";
-import { runLifecycle } from "../../lib/lifecycle/checking/check.ts";
 import { definePolicy, type LifecycleCall } from "../../lib/lifecycle/mod.ts";
-import { runUsage } from "../../lib/usage/lifecycle_usage.ts";
 import { type LogEvent, openUsage, type Usage } from "../../lib/usage/mod.ts";
 import { askGate } from "../support/gate.ts";
+import { lifecycle } from "../support/lifecycle_cli.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { needing, shared } from "../support/permissions.ts";
@@ -148,15 +145,9 @@ const SERVERS: Record<string, (usage: Usage, told: LifecycleCall[]) => Promise<S
 
 /** Runs `lifecycle usage`, and returns its output. */
 async function runQuietly(...words: string[]): Promise<string> {
-  let text = "";
-  const write = ((part: string, done?: () => void) => {
-    text += part;
-    done?.();
-    return true;
-  }) as typeof process.stdout.write;
-  using _stdout = stub(process.stdout, "write", write);
-  assertEquals(await runUsage(words), 0);
-  return text;
+  const { code, stdout } = await lifecycle("usage", ...words);
+  assertEquals(code, 0);
+  return stdout;
 }
 
 /** What a client gets, but for what differs by itself. */
@@ -210,10 +201,10 @@ async function follow(database: string, folder: string, kind: string): Promise<v
         ["/past", "other", `410 .*: removed .* sunset ${formatInstant(PAST)}`],
       ]
     ) {
-      const words = ["check", server.url(route as string), "--header", `X-User: ${who}`];
-      const { exitStatus, text } = await runLifecycle(words);
-      assertEquals(exitStatus, 0, text);
-      assertMatch(text, new RegExp(`^${state}[^]*  no faults$`));
+      const words = [server.url(route as string), "--header", `X-User: ${who}`];
+      const { code, stdout } = await lifecycle("check", ...words);
+      assertEquals(code, 0, stdout);
+      assertMatch(stdout, new RegExp(`^${state}[^]*  no faults\n$`));
     }
   }
   await usage.close();

@@ -19,13 +19,13 @@ import { sqliteAt } from "../../lib/database/place.ts";
 import { nodeRuntime } from "../../lib/database/sqlite/node_runtime.ts";
 import { CONTACT } from "../../lib/input/contact.ts";
 import { CHECK_CLIENT } from "../../lib/lifecycle/breaking.ts";
-import { runLifecycle } from "../../lib/lifecycle/checking/check.ts";
+import { check } from "../../lib/lifecycle/checking/check.ts";
 import { PhaseLog } from "../../lib/log/phases.ts";
-import { runHold } from "../../lib/usage/lifecycle_hold.ts";
-import { runUsage } from "../../lib/usage/lifecycle_usage.ts";
+import { runLifecycle } from "../../lib/usage/lifecycle.ts";
 import { type LogEvent, openUsage, type Usage, type UsageOptions } from "../../lib/usage/mod.ts";
 import { openLedger } from "../../lib/usage/record/open_ledger.ts";
 import { askGate } from "../support/gate.ts";
+import { lifecycle } from "../support/lifecycle_cli.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { needing } from "../support/permissions.ts";
@@ -134,15 +134,9 @@ test("openUsage() learns of a hold at its start, and with the write of an intent
       return statuses;
     };
     const hold = async (...words: string[]) => {
-      let text = "";
-      const write = ((part: string, done?: () => void) => {
-        text += part;
-        done?.();
-        return true;
-      }) as typeof process.stdout.write;
-      using _stdout = stub(process.stdout, "write", write);
-      assertEquals(await runHold(["--database", database, ...words]), 0);
-      return text;
+      const { code, stdout } = await lifecycle("hold", "--database", database, ...words);
+      assertEquals(code, 0);
+      return stdout;
     };
     const end = Math.ceil(Date.now() / 1_000) * 1_000 + 86_400_000;
     const until = new Date(end).toISOString();
@@ -202,14 +196,13 @@ test("openUsage() names its session and process, in the log and in the gate's wo
     await close();
     assertEquals(registered?.id, session);
     assertEquals(registered?.process, { ...process, started: Date.parse(String(started)) });
-    const said: string[] = [];
-    using _stdout = stub(console, "error", (line) => void said.push(line));
     // Its intent is not settled until the next report, which a gate waits for.
     await (await usage.withLifecycle(old, "/v1")(new Request("http://test/v1"))).text();
-    const [status, text] = await askGate(`sqlite:${path}`);
-    assertEquals(status, 1, text);
+    const words = ["--database", `sqlite:${path}`, "--gate", "1"];
+    const { code, stdout, stderr } = await lifecycle("usage", ...words);
+    assertEquals(code, 1, stdout);
     const name = `session ${session} (process ${Deno.pid} on ${Deno.hostname()}, started at `;
-    assertStringIncludes(String(said), `waiting for the next report of ${name}`);
+    assertStringIncludes(stderr, `waiting for the next report of ${name}`);
     await usage.close();
   }));
 
@@ -317,14 +310,6 @@ needing("files")(
           'href="mailto:api@example.com"',
         ]],
       ];
-      using _stdout = stub(
-        process.stdout,
-        "write",
-        ((_: string, done?: () => void) => {
-          done?.();
-          return true;
-        }) as typeof process.stdout.write,
-      );
       for (const [given, parts] of places) {
         const { usage } = await opened(folder, { routes: { "/v1": policy }, ...given });
         const headers = { "User-Agent": "okhttp/4.9" };
@@ -332,8 +317,9 @@ needing("files")(
           .text();
         await usage.close();
         const file = `${folder}/page.html`;
-        const words = ["--client", "app okhttp", "--html", file];
-        assertEquals(await runUsage(["--database", `sqlite:${folder}/calls.sqlite`, ...words]), 0);
+        const database = `sqlite:${folder}/calls.sqlite`;
+        const words = ["--database", database, "--client", "app okhttp", "--html", file];
+        assertEquals((await lifecycle("usage", ...words)).code, 0);
         const page = await Deno.readTextFile(file);
         for (const part of parts) assertStringIncludes(page, part);
         assertEquals(/mailto|https:/.test(page), parts.length > 1);
@@ -347,8 +333,8 @@ needing("files", "network")(
     inFolder(async (folder) => {
       const { usage, rows } = await opened(folder);
       await using origin = new Origin(usage.withLifecycle(old, "/v1"));
-      const { exitStatus, text } = await runLifecycle(["check", origin.url("/v1")]);
-      assertEquals(exitStatus, 0, text);
+      const { exitStatus, lines } = await check([origin.url("/v1")]);
+      assertEquals(exitStatus, 0, lines.join("\n"));
       await usage.close();
       const seen = (await rows()).map(({ method, client, impact }) => [method, client, impact]);
       const client = `probe ${CHECK_CLIENT}`;
@@ -651,12 +637,12 @@ test("lifecycle usage refuses wrong words, and probes a route only by a URL unde
     ];
     for (const [words, status, message] of rows) {
       text = "";
-      assertEquals(await runUsage(words), status, words.join(" "));
+      assertEquals(await runLifecycle(["usage", ...words]), status, words.join(" "));
       assertMatch(text, message);
     }
     isFull = true;
     text = "";
-    assertEquals(await runUsage(["--help"]), 1);
+    assertEquals(await runLifecycle(["usage", "--help"]), 1);
     assertMatch(text, /lifecycle: The output cannot be written \(full\)$/);
     assert(Deno.statSync("/dev/null").isCharDevice);
     const names = Array.from(Deno.readDirSync(folder), ({ name }) => name);

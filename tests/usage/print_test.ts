@@ -37,3 +37,12 @@ needing("processes", LINUX)("output that cannot be written is an error of one li
     assertEquals([failed.code, failed.text], [code, ""], words);
   }
 });
+
+needing("processes")("the help of lifecycle needs no permission", async () => {
+  const words = ["run", "--quiet", "--no-lock", "--no-prompt", PROGRAM.at(-1) ?? ""];
+  for (const [more, code] of [[["--help"], 0], [["check", "--help"], 0], [[], 2]] as const) {
+    const result = await run(fromRoot("."), Deno.execPath(), ...words, ...more);
+    assertEquals(result.code, code, result.errors);
+    assertMatch(result.text + result.errors, /^Usage: lifecycle /);
+  }
+});

@@ -1,23 +1,11 @@
-/** The command that checks the announcements of URLs. */
+/** Checks the announcements of URLs, for the command `lifecycle check`. */
 
-import { parseArgs } from "node:util";
 import { parseHttpDate } from "../../http/http_date.ts";
 import type { Field } from "../../http/outcome.ts";
 import { formatInstant } from "../../http/timestamp.ts";
 import { CHECK_CLIENT } from "../breaking.ts";
 import { isCacheControl } from "../cache_control.ts";
 import { type Fault, inspect, type Inspection, RELATIONS } from "./inspect.ts";
-
-const USAGE = `Usage: lifecycle check [--json] [--header "NAME: VALUE"]... [--expect none] URL...
-
-Sends a HEAD and a GET to each URL; prints what they announce, and every fault.
-Exits with 0 if there is none, 1 if there are some, 2 if a URL cannot be reached.
-With --expect none, for the CI of a client, exits with 0 if no URL announces a retirement,
-1 if one does, 2 if a URL cannot be reached, or its status leaves that open, as 404 does.
-Prints this for --help or -h, and the version for --version.
-See also: lifecycle usage --help, and lifecycle hold --help`;
-
-const VERSION = "0.1.0";
 
 /** Milliseconds within which a response must begin. */
 const TIME_LIMIT_MS = 10_000;
@@ -56,74 +44,35 @@ const SHARED_FIELDS = new Set([
   "x-accel-expires",
 ]);
 
+/** How to check. */
+export interface CheckOptions {
+  /** Fields to send with each request. */
+  readonly fields?: Field[] | undefined;
+  /** Whether to ask only that nothing is announced. */
+  readonly expectsNone?: boolean;
+}
+
 /**
- * Runs the command.
+ * Checks URLs, side by side.
  *
- * @param args The words after the program's name.
- * @returns The text to print, whether it is a usage error, and the exit status: 0 without faults, 1
- *   with faults, 2 for a usage error or a URL that cannot be reached. With `--expect none`: 0 if no URL
- *   announces a retirement, 1 if one does, and 2 also if the status of one leaves that open.
+ * @returns What was found, as lines to print, and as data for programs; and the exit status: 0 without
+ *   faults, 1 with faults, 2 if a URL cannot be reached. With `expectsNone`: 0 if no URL announces a
+ *   retirement, 1 if one does, and 2 also if the status of one leaves that open.
  */
-export async function runLifecycle(args: readonly string[]) {
-  let words: ReturnType<typeof readWords>;
-  try {
-    words = readWords(args);
-  } catch (error) {
-    const text = `lifecycle: ${(error as TypeError).message}\n\n${USAGE}`;
-    return { text, isUsageError: true, exitStatus: 2 };
-  }
-  const { urls, fields, isJson, version, expectsNone = false } = words;
-  if (urls === undefined) return { text: version ? VERSION : USAGE, exitStatus: 0 };
-  const results = await Promise.all(urls.map((url) => check(url, fields, expectsNone)));
-  const lines = isJson
-    ? JSON.stringify(results.map(({ data }) => data), undefined, 2).split("\n")
-    : results.flatMap(({ lines }) => lines);
-  // A server's control characters must not reach the terminal.
-  const escape = (text: string) => `\\u${text.charCodeAt(0).toString(16).padStart(4, "0")}`;
+export async function check(
+  urls: readonly string[],
+  { fields = [], expectsNone = false }: CheckOptions = {},
+) {
+  const headers = new Headers(fields);
+  const results = await Promise.all(urls.map((url) => checkUrl(url, headers, expectsNone)));
   return {
-    text: lines.map((line) => line.replace(/\p{Cc}/gu, escape)).join("\n"),
+    lines: results.flatMap(({ lines }) => lines),
+    data: results.map(({ data }) => data),
     exitStatus: Math.max(...results.map(({ exitStatus }) => exitStatus)),
   };
 }
 
-/**
- * Parses the words after the program's name. Returns no URLs for `--help` or `--version`.
- *
- * @throws {TypeError} If the words are invalid.
- */
-function readWords(args: readonly string[]) {
-  const { values, positionals: [command, ...urls] } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      json: { type: "boolean" },
-      header: { type: "string", multiple: true, default: [] },
-      expect: { type: "string" },
-      help: { type: "boolean", short: "h" },
-      version: { type: "boolean" },
-    },
-  });
-  const { json: isJson, header, expect, help, version } = values;
-  const fields = new Headers(header.map((line): Field => {
-    const [, name, value] = /^([^:]+):(.*)$/.exec(line) ?? [];
-    if (name === undefined) throw new TypeError(`expected "NAME: VALUE", got "${line}"`);
-    return [name, value ?? ""];
-  }));
-  if (help || version) return { fields, isJson, version: !help };
-  if (command !== "check") {
-    throw new TypeError(`expected "check", "usage" or "hold", got "${command ?? ""}"`);
-  }
-  if (expect !== undefined && expect !== "none") {
-    throw new TypeError(`--expect: expected "none", got "${expect}"`);
-  }
-  const expectsNone = expect === "none";
-  if (urls.length === 0) throw new TypeError("expected a URL");
-  const wrong = urls.find((url) => !/^https?:/i.test(url) || !URL.canParse(url));
-  if (wrong === undefined) return { urls, fields, isJson, expectsNone };
-  throw new TypeError(`expected a URL that starts with "https://" or "http://", got "${wrong}"`);
-}
-
-async function check(url: string, fields: Headers, expectsNone: boolean) {
+async function checkUrl(url: string, fields: Headers, expectsNone: boolean) {
   const now = Date.now();
   try {
     const head = await send("HEAD", url, fields);

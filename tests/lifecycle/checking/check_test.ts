@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { stub } from "@std/testing/mock";
-import project from "../../../deno.json" with { type: "json" };
-import { runLifecycle } from "../../../lib/lifecycle/checking/check.ts";
+import { check } from "../../../lib/lifecycle/checking/check.ts";
+import type { Field } from "../../../lib/http/outcome.ts";
 import { definePolicy, type PolicySettings, withLifecycle } from "../../../lib/lifecycle/mod.ts";
 import { publishFile } from "../../../lib/publishing/publish.ts";
 import { openLocal } from "../../support/local_storage.ts";
@@ -15,11 +15,17 @@ import { ServerProcess } from "../../support/server.ts";
 const inDays = (days: number) =>
   new Date(Date.now() + days * 86_400_000 + 60_000).toISOString().slice(0, 19) + "Z";
 
-/** Returns what the command says of a URL. */
+/** Returns what is said of a URL. */
 async function checked(url: string) {
-  const { text, exitStatus } = await runLifecycle(["check", url]);
-  const [first, successor] = text.split("\n");
-  return { first, successor, end: text.split("\n").at(-1), exitStatus };
+  const { lines, exitStatus } = await check([url]);
+  const [first, successor] = lines;
+  return { first, successor, end: lines.at(-1), exitStatus };
+}
+
+/** Returns the data of the one URL that was checked, which has been reached. */
+function resultOf({ data: [result] }: Awaited<ReturnType<typeof check>>) {
+  assert(result !== undefined && !("error" in result));
+  return result;
 }
 
 needing("network")("check finds no fault in what the library sends, in any phase", async () => {
@@ -62,13 +68,13 @@ needing("processes")("check finds no fault in this server", async () => {
     end: "  no faults",
     exitStatus: 0,
   });
-  const malformed = await runLifecycle(["check", `${server.origin}/audio/x`, "--json"]);
-  const [result] = JSON.parse(malformed.text);
-  assertEquals([result.status, result.faults, malformed.exitStatus], [400, [], 0]);
-  assertEquals(result.deprecatedAt, Date.parse(past));
+  const malformed = await check([`${server.origin}/audio/x`]);
+  const { status, faults, deprecatedAt } = resultOf(malformed);
+  assertEquals([status, faults, malformed.exitStatus], [400, [], 0]);
+  assertEquals(deprecatedAt, Date.parse(past));
   for (const [path, expected] of [[`media/${token}`, 0], [`audio/${token}`, 1], ["media/x", 0]]) {
-    const words = ["check", "--expect", "none", `${server.origin}/${path}`];
-    assertEquals((await runLifecycle(words)).exitStatus, expected, `${path}`);
+    const { exitStatus } = await check([`${server.origin}/${path}`], { expectsNone: true });
+    assertEquals(exitStatus, expected, `${path}`);
   }
 });
 
@@ -109,15 +115,13 @@ needing("network")(
       });
     });
     const faultsAt = async (path: string) => {
-      const header = ["--header", "Authorization: Basic a:b"];
-      const words = ["check", ...header, origin.url(path)];
-      const { text, exitStatus } = await runLifecycle(["--json", ...words]);
-      const { text: lines } = await runLifecycle(words);
-      for (const said of [text, lines]) assert(!/[^\P{Cc}\n]/u.test(said), "a control character");
-      const [{ faults }] = JSON.parse(text);
-      assertEquals(exitStatus, faults.length > 0 ? 1 : 0);
-      assertEquals(lines.match(/\n {2}fault: /g)?.length ?? 0, faults.length);
-      return faults.map(({ message }: { message: string }) => message);
+      const fields: Field[] = [["Authorization", "Basic a:b"]];
+      const result = await check([origin.url(path)], { fields });
+      const { faults = [] } = resultOf(result);
+      assertEquals(result.exitStatus, faults.length > 0 ? 1 : 0);
+      const listed = result.lines.filter((line) => line.startsWith("  fault: "));
+      assertEquals(listed.length, faults.length);
+      return faults.map(({ message }) => message);
     };
     assertEquals(await faultsAt("/same"), []);
     assertEquals(await faultsAt("/status"), ["the status is 405 on HEAD, 200 on GET"]);
@@ -139,49 +143,20 @@ needing("network")(
 );
 
 needing("network")(
-  "check exits with 2 for wrong usage, or if a URL cannot be reached",
+  "a URL that cannot be reached is checked with 2, and others as usual",
   async () => {
-    const rows: [args: string[], reason: string][] = [
-      [[], 'expected "check", "usage" or "hold", got ""'],
-      [["https://a"], 'expected "check", "usage" or "hold", got "https://a"'],
-      [["check"], "expected a URL"],
-      [["check", "--json"], "expected a URL"],
-      [["check", "--colour", "http://a"], "--colour"],
-      [["check", "--header", "a", "http://a"], 'expected "NAME: VALUE", got "a"'],
-      [["check", "--header", "a b: c", "http://a"], "a b"],
-      [["check", "--expect", "no", "http://a"], '--expect: expected "none", got "no"'],
-      [["check", "--expect", "http://a"], "expected"],
-      ...["ftp://a", "example.com/v1", "localhost:80", "http://"].map((url): [string[], string] => [
-        ["check", "http://a", url],
-        `expected a URL that starts with "https://" or "http://", got "${url}"`,
-      ]),
-    ];
-    for (const [args, reason] of rows) {
-      const { text, exitStatus, isUsageError } = await runLifecycle(args);
-      assertEquals(exitStatus, 2, args.join());
-      assertStringIncludes(text, "Usage: lifecycle check [--json] [--header ");
-      assertStringIncludes(text.split("\n")[0] ?? "", reason);
-      assertEquals(isUsageError, true);
-    }
-    for (const words of [["--help"], ["-h"], ["check", "-h"], ["--help", "--version"]]) {
-      const { text, exitStatus, isUsageError } = await runLifecycle(words);
-      assertEquals([exitStatus, isUsageError], [0, undefined]);
-      assertStringIncludes(text, "Usage: lifecycle check");
-    }
-    assertEquals(await runLifecycle(["--version"]), { text: project.version, exitStatus: 0 });
     await using origin = new Origin(() => new Response("text", { headers: { Deprecation: "@1" } }));
     const closed = `http://127.0.0.1:${freePort()}/`;
-    const words = ["check", closed, origin.url("/")];
-    const { text, exitStatus, isUsageError } = await runLifecycle(words);
+    const { lines, data, exitStatus } = await check([closed, origin.url("/")]);
     assertEquals(exitStatus, 2);
-    assertStringIncludes(text, `${closed}: `);
-    assertEquals(isUsageError, undefined);
+    assertStringIncludes(lines[0] ?? "", `${closed}: `);
     const said = `200 ${origin.url("/")}: deprecated (deprecation 1970-01-01T00:00:01Z)`;
-    assertStringIncludes(text, `${said}\n  no faults`);
+    assertEquals(lines.slice(1), [said, "  no faults"]);
+    assertEquals(data.map((result) => "error" in result), [true, false]);
   },
 );
 
-needing("network")("check --expect none asks what the CI of a client asks", async () => {
+needing("network")("check with expectsNone asks what the CI of a client asks", async () => {
   const announced = { "Deprecation": "@1", "Link": '</v2>; rel="successor-version"' };
   const rows: [
     what: string,
@@ -217,15 +192,15 @@ needing("network")("check --expect none asks what the CI of a client asks", asyn
       if (only !== null && only !== method) headers.delete("Deprecation");
       return new Response(null, { status, headers });
     });
-    const words = ["check", "--expect", "none", origin.url("/v1")];
-    const { text, exitStatus: got } = await runLifecycle(words);
-    assertEquals(got, exitStatus, what);
-    assertStringIncludes(text.split("\n").at(-1) ?? "", `  ${finding}`, what);
-    assert(!/fault/.test(text), `${what}: ${text}`);
-    const isShown = text.includes(`\n  successor-version: ${origin.url("/v2")}`);
+    const result = await check([origin.url("/v1")], { expectsNone: true });
+    const { lines } = result;
+    assertEquals(result.exitStatus, exitStatus, what);
+    assertStringIncludes(lines.at(-1) ?? "", `  ${finding}`, what);
+    assert(!/fault/.test(lines.join()), `${what}: ${lines}`);
+    const isShown = lines.includes(`  successor-version: ${origin.url("/v2")}`);
     assertEquals(isShown, "Link" in fields && fields.Link === announced.Link, what);
-    const [result] = JSON.parse((await runLifecycle([...words, "--json"])).text);
-    assertEquals([result.state === "none", result.faults], [exitStatus !== 1, undefined], what);
+    const { state, faults } = resultOf(result);
+    assertEquals([state === "none", faults], [exitStatus !== 1, undefined], what);
   }
 });
 
@@ -241,8 +216,8 @@ needing("network")("check sends to several URLs side by side", async () => {
     return new Response(null, { headers: { Deprecation: "@1" } });
   });
   const urls = ["/b", "/a"].map((path) => origin.url(path));
-  const { text, exitStatus } = await runLifecycle(["check", ...urls]);
-  assertEquals(text.match(/http\S+(?=:)/g), urls);
+  const { lines, exitStatus } = await check(urls);
+  assertEquals(lines.join("\n").match(/http\S+(?=:)/g), urls);
   assertEquals(exitStatus, 0);
 });
 
@@ -252,9 +227,9 @@ needing("network")("check names the method and the limit of a time-out", async (
   for (const silent of ["HEAD", "GET"]) {
     const { promise, resolve } = Promise.withResolvers<Response>();
     await using origin = new Origin(({ method }) => method === silent ? promise : new Response());
-    const { text, exitStatus } = await runLifecycle(["check", origin.url("/")]);
+    const { lines, exitStatus } = await check([origin.url("/")]);
     const expected = `${origin.url("/")}: no response to the ${silent} within 10 s`;
-    assertEquals([text, exitStatus], [expected, 2]);
+    assertEquals([lines, exitStatus], [[expected], 2]);
     resolve(new Response());
   }
 });

@@ -2,11 +2,9 @@
 
 import { definePolicy } from "@media-head/lifecycle";
 import { assertEquals, assertMatch } from "@std/assert";
-import { stub } from "@std/testing/mock";
-import process from "node:process";
 import { DatabaseSync } from "node:sqlite";
-import { runUsage } from "../../../lib/usage/lifecycle_usage.ts";
 import { openUsage } from "../../../lib/usage/mod.ts";
+import { lifecycle } from "../../support/lifecycle_cli.ts";
 import { inFolder } from "../../support/media_cli.ts";
 import { needing } from "../../support/permissions.ts";
 
@@ -14,15 +12,8 @@ const routes = { "/v1": definePolicy({ deprecatedAt: "2026-01-01" }) };
 
 /** Runs the command. Returns its exit status, and all that it prints. */
 async function lifecycleUsage(...words: string[]): Promise<[status: number, text: string]> {
-  let text = "";
-  const write = ((part: string, done?: () => void) => {
-    text += part;
-    done?.();
-    return true;
-  }) as typeof process.stdout.write;
-  using _stdout = stub(process.stdout, "write", write);
-  using _error = stub(console, "error", (line) => void (text += `${line}\n`));
-  return [await runUsage(words), text];
+  const { code, stdout, stderr } = await lifecycle("usage", ...words);
+  return [code, stdout + stderr];
 }
 
 /** Runs an application for a moment. */

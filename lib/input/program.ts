@@ -1,0 +1,48 @@
+/** How a program runs its commands. */
+
+import { type Command, CommanderError } from "commander";
+import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
+
+/** How a program prints. */
+interface Printing {
+  /** Prints help, or the version, to standard output. Rejects if it cannot be written. */
+  readonly printHelp: (text: string) => Promise<void>;
+  /** Prints what is wrong with the arguments to standard error. */
+  readonly printError: (text: string) => void;
+}
+
+/**
+ * Runs the command that the arguments name, or prints help or the version.
+ *
+ * @param program The program, to which the commands are added.
+ * @returns The exit status: 0 done, 2 wrong usage, or that of an `ExitError`.
+ * @throws Any other error of the command, and that of `printHelp`.
+ */
+export async function runProgram(
+  program: Command,
+  commands: readonly Command[],
+  args: readonly string[],
+  { printHelp, printError }: Printing,
+): Promise<number> {
+  let help = "";
+  program
+    .showHelpAfterError("(run with --help for usage)")
+    .configureOutput({
+      writeOut: (text) => help += text,
+      writeErr: (text) => printError(text.trimEnd()),
+      // Otherwise it reads variables of the environment, which Deno may not allow.
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    })
+    .exitOverride();
+  for (const command of commands) program.addCommand(command.copyInheritedSettings(program));
+  try {
+    await program.parseAsync(args, { from: "user" });
+  } catch (error) {
+    if (error instanceof ExitError) return error.status;
+    if (!(error instanceof CommanderError)) throw error;
+    if (help === "") return EXIT_STATUS.wrongUsage; // and it has printed what is wrong
+    await printHelp(help.trimEnd());
+  }
+  return EXIT_STATUS.done;
+}

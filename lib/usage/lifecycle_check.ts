@@ -1,0 +1,43 @@
+/** `lifecycle check` */
+
+import { Command, Option } from "commander";
+import { ExitError } from "../errors/exit_status.ts";
+import type { Field } from "../http/outcome.ts";
+import { headerOption, httpUrlArgument } from "../input/arguments.ts";
+import { printable } from "../input/printable.ts";
+import { check } from "../lifecycle/checking/check.ts";
+import { print } from "./print.ts";
+
+interface CommandOptions {
+  readonly json?: true;
+  readonly header?: Field[];
+  readonly expect?: "none";
+}
+
+export function checkCommand(): Command {
+  return new Command("check")
+    .description(
+      "Send a HEAD and a GET to each URL, and print what they announce, and every fault." +
+        " Exit 0 if there is none, 1 if there are some, 2 if a URL cannot be reached.",
+    )
+    .argument(
+      "<url...>",
+      'starts with "https://" or "http://"',
+      (url: string, others: string[] = []) => [...others, httpUrlArgument(url)],
+    )
+    .option("--json", "print what was found as JSON")
+    .addOption(headerOption("request"))
+    .addOption(
+      new Option(
+        "--expect <state>",
+        "for the CI of a client: exit 0 if no URL announces a retirement, 1 if one does, 2 if a URL" +
+          " cannot be reached, or its status leaves that open, as 404 does",
+      ).choices(["none"]),
+    )
+    .action(async (urls: string[], { json, header, expect }: CommandOptions) => {
+      const expectsNone = expect === "none";
+      const { data, lines, exitStatus } = await check(urls, { fields: header, expectsNone });
+      await print(json ? JSON.stringify(data, undefined, 2) : lines.map(printable).join("\n"));
+      throw new ExitError(exitStatus);
+    });
+}
