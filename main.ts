@@ -19,7 +19,7 @@ import "./lib/server/runtime.ts"; // first: ends the process if this release of 
 import { representDocument } from "./lib/documents/documents.ts";
 import { exitStatusOfCrash } from "./lib/errors/exit_status.ts";
 import { StorageError } from "./lib/errors/storage_error.ts";
-import { CORS_FIELDS, PREFLIGHT_FIELDS } from "./lib/http/cors.ts";
+import { CORS_FIELDS } from "./lib/http/cors.ts";
 import { isHost } from "./lib/http/host.ts";
 import { type Field, NO_STORE, NO_TRANSFORM, textOutcome } from "./lib/http/outcome.ts";
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
@@ -87,6 +87,19 @@ export const ROUTES: readonly Route[] = [
 const ALLOWED = METHODS.join(", ");
 const ALLOW: Field = ["Allow", ALLOWED];
 const NO_CONTENT: Field = ["Content-Length", "0"];
+/**
+ * The request fields that a page may set in addition to the CORS-safelisted ones: all of them. The
+ * wildcard never covers Authorization (Fetch standard §2.2.2). Browsers that do not know the
+ * wildcard need those that have a meaning here by name.
+ */
+const REQUEST_FIELDS = "*, Authorization, " +
+  "If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range";
+/** The answer to a preflight, which browsers may keep for a day. */
+const PREFLIGHT_FIELDS: readonly Field[] = [
+  ["Access-Control-Allow-Methods", "GET, HEAD"],
+  ["Access-Control-Allow-Headers", REQUEST_FIELDS],
+  ["Access-Control-Max-Age", "86400"],
+];
 /** Lets pages that isolate themselves with COEP embed the media (Fetch standard §3.7). */
 const EMBEDDABLE: Field = ["Cross-Origin-Resource-Policy", "cross-origin"];
 /** Keeps deprecated routes out of the CDN of Deno Deploy, which would hide calls (RFC 9213). */
