@@ -9,7 +9,7 @@ import { StorageError } from "../../errors/storage_error.ts";
 import type { ByteRange } from "../../http/byte_range.ts";
 import type { Body } from "../../http/outcome.ts";
 import { quoted } from "../../input/printable.ts";
-import type { Catalogue, CatalogueRecord } from "../catalogue/catalogue.ts";
+import type { Catalogue, TokenEntry } from "../catalogue/catalogue.ts";
 import type { ContentStore, ExistingContent, Leftover, Source } from "../content/content_store.ts";
 import { MissingError, ReplacedError, UnpublishedError } from "../errors.ts";
 import type { ContentReference, FailedRead, LookupResult, PublishedItem } from "../item.ts";
@@ -101,8 +101,8 @@ export class MediaStorage implements ItemStorage {
   }
 
   /**
-   * Checks that the content store is the one that the catalogue's items use, if it has one on
-   * record. Changes nothing.
+   * Checks that the content store is the one that the catalogue has claimed, if it has claimed one.
+   * Changes nothing.
    */
   async checkContent(): Promise<void> {
     const id = await this.catalogue.contentId();
@@ -164,16 +164,16 @@ export class MediaStorage implements ItemStorage {
    * Adds entries in one transaction. Their content must already be stored, or be at a public URL.
    * Skips entries whose content is missing, or whose token was ever used.
    *
-   * @param records At most one for each token.
+   * @param entries At most one for each token.
    * @param isDryRun Whether to report what would be added, without adding it.
    * @returns The tokens that were added, and the content faults of others.
    */
-  async addAll(records: readonly CatalogueRecord[], isDryRun = false): Promise<Added> {
-    const items = records.flatMap(([, entry]) => entry.state === "published" ? [entry.item] : []);
+  async addAll(entries: readonly TokenEntry[], isDryRun = false): Promise<Added> {
+    const items = entries.flatMap(([, entry]) => entry.state === "published" ? [entry.item] : []);
     const copied = items.filter(({ location }) => location === undefined);
     const add = async () => {
       const faults = await this.#importFaults(items);
-      const valid = records.filter(([token]) => !faults.has(token));
+      const valid = entries.filter(([token]) => !faults.has(token));
       const tokens = valid.map(([token]) => token);
       return { added: isDryRun ? new Set(tokens) : await this.catalogue.addAll(valid), faults };
     };
