@@ -7,7 +7,7 @@ import { CachedStorage } from "../../lib/storage/cache.ts";
 import { Generations, PERIOD_MS } from "../../lib/storage/generations.ts";
 import type { Versioned } from "../../lib/storage/generations.ts";
 import type { LookupResult } from "../../lib/storage/item.ts";
-import type { ItemStorage } from "../../lib/storage/storage.ts";
+import type { CacheableStorage } from "../../lib/storage/storage.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { UsageMeter } from "../../lib/usage/record/meter.ts";
 import { plainHandler, servedHandler } from "../support/handlers.ts";
@@ -57,7 +57,7 @@ Deno.test("a prepared response equals an unprepared one, for the whole table", a
   }
 });
 
-function handlerOn(storage: ItemStorage & Versioned, config = CONFIG) {
+function handlerOn(storage: CacheableStorage & Versioned, config = CONFIG) {
   const clock = { now: NOW };
   const now = () => clock.now;
   const cached = new CachedStorage(storage, storage, now);

@@ -13,8 +13,7 @@ import type { Catalogue, TokenEntry } from "../catalogue/catalogue.ts";
 import type { ContentStore, ExistingContent, Leftover, Source } from "../content/content_store.ts";
 import { MissingError, ReplacedError, UnpublishedError } from "../errors.ts";
 import type { ContentReference, FailedRead, LookupResult, PublishedItem } from "../item.ts";
-import type { ObjectChecks } from "../object_checks.ts";
-import type { ItemStorage, OnFault } from "../storage.ts";
+import type { CacheableStorage, FindFault, ItemStorage, OnFault } from "../storage.ts";
 import type { Token } from "../token.ts";
 
 /** The timeout of a storage check, in milliseconds. */
@@ -29,28 +28,30 @@ export interface Added {
   readonly faults: ReadonlyMap<Token, Error>;
 }
 
-export class MediaStorage implements ItemStorage {
+export class MediaStorage implements ItemStorage, CacheableStorage {
   #contentId: string | undefined;
 
   /** Both are closed by the caller. */
   constructor(readonly catalogue: Catalogue, readonly content: ContentStore) {}
 
-  async find(token: Token, _now?: number, checks?: ObjectChecks): Promise<LookupResult> {
+  get isBilled(): boolean {
+    return this.content.kind === "bucket";
+  }
+
+  async find(token: Token): Promise<LookupResult> {
+    return await this.lookUp(token, (_, ask) => ask());
+  }
+
+  async lookUp(token: Token, findFault: FindFault): Promise<LookupResult> {
     const result = await this.catalogue.find(token);
     if (result.state !== "published") return result;
     const { item } = result;
-    const fault = await this.#faultOf(item, checks).catch((error: unknown) => error);
+    const ask = (read?: FailedRead) => this.#contentFault(item, read);
+    const fault = await findFault(item, ask).catch((error: unknown) => error);
     if (fault === undefined) return result;
     const current = await this.catalogue.find(token);
     if (current.state !== "published") return current; // unpublished meanwhile
     throw fault;
-  }
-
-  async #faultOf(item: PublishedItem, checks?: ObjectChecks): Promise<StorageError | undefined> {
-    const ask = (read?: FailedRead) => this.#contentFault(item, read);
-    const isBilled = this.content.kind === "bucket"; // a look at a file costs microseconds
-    if (checks !== undefined && isBilled) return await checks.faultOf(item, ask);
-    return checks?.faultFound(item) ?? await ask();
   }
 
   async open(item: PublishedItem, range?: ByteRange, onFault?: OnFault): Promise<Body> {
