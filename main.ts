@@ -19,7 +19,7 @@ import "./lib/server/runtime.ts"; // first: ends the process if this release of 
 import { representDocument } from "./lib/documents/documents.ts";
 import { exitStatusOfCrash } from "./lib/errors/exit_status.ts";
 import { StorageError } from "./lib/errors/storage_error.ts";
-import { CORS_FIELDS, PREFLIGHT_FIELDS } from "./lib/http/cors.ts";
+import { CORS_FIELDS } from "./lib/http/cors.ts";
 import { isHost } from "./lib/http/host.ts";
 import { type Field, NO_STORE, NO_TRANSFORM, textOutcome } from "./lib/http/outcome.ts";
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
@@ -43,7 +43,7 @@ import { PhaseLog } from "./lib/log/phases.ts";
 import { type Config, readConfig } from "./lib/server/config.ts";
 import { readVariables, warnOfVariables } from "./lib/server/environment.ts";
 import { FreshnessLimits } from "./lib/server/freshness_limits.ts";
-import type { Handler, MarkedOutcome, Server } from "./lib/server/handler.ts";
+import type { Handler, HandlerOptions, MarkedOutcome } from "./lib/server/handler.ts";
 import { closeWhenStopping } from "./lib/server/listener.ts";
 import { type MarkedResponse, prepareResponses } from "./lib/server/prepared_responses.ts";
 import { problem, PROBLEM_TYPES_PAGE } from "./lib/server/problems.ts";
@@ -87,6 +87,19 @@ export const ROUTES: readonly Route[] = [
 const ALLOWED = METHODS.join(", ");
 const ALLOW: Field = ["Allow", ALLOWED];
 const NO_CONTENT: Field = ["Content-Length", "0"];
+/**
+ * The request fields that a page may set in addition to the CORS-safelisted ones: all of them. The
+ * wildcard never covers Authorization (Fetch standard §2.2.2). Browsers that do not know the
+ * wildcard need those that have a meaning here by name.
+ */
+const REQUEST_FIELDS = "*, Authorization, " +
+  "If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range";
+/** The answer to a preflight, which browsers may keep for a day. */
+const PREFLIGHT_FIELDS: readonly Field[] = [
+  ["Access-Control-Allow-Methods", "GET, HEAD"],
+  ["Access-Control-Allow-Headers", REQUEST_FIELDS],
+  ["Access-Control-Max-Age", "86400"],
+];
 /** Lets pages that isolate themselves with COEP embed the media (Fetch standard §3.7). */
 const EMBEDDABLE: Field = ["Cross-Origin-Resource-Policy", "cross-origin"];
 /** Keeps deprecated routes out of the CDN of Deno Deploy, which would hide calls (RFC 9213). */
@@ -100,8 +113,8 @@ const UNRECORDED = "The record of calls is unavailable, and old paths need it; r
 
 /** A request as it came. */
 interface Received {
-  /** The server that received the request. */
-  readonly server: Server;
+  /** The options of the handler that received the request. */
+  readonly options: HandlerOptions;
   /** The limits on caching that responses have in common. */
   readonly freshness: FreshnessLimits;
   readonly request: Request;
@@ -154,10 +167,10 @@ type ReadCall =
 type Call = ReadCall | Received & { readonly kind: "unread" };
 
 /** Creates the handler for all requests; `assemble()` wraps it to reuse responses. */
-export function createHandler(server: Server): Handler {
+export function createHandler(options: HandlerOptions): Handler {
   const freshness = new FreshnessLimits();
   return async (request, now) => {
-    let call: Call = { kind: "unread", server, freshness, request, now };
+    let call: Call = { kind: "unread", options, freshness, request, now };
     try {
       call = readCall(call); // assigned, so that an error in answer() is announced and counted, too
       return await respondIfIntended(call, await answer(call));
@@ -169,7 +182,7 @@ export function createHandler(server: Server): Handler {
 
 /** Adds what is known before any lookup, including the route's policy and phase. */
 function readCall(received: Received): ReadCall {
-  const { server: { routes, policies }, request, now } = received;
+  const { options: { routes, policies }, request, now } = received;
   // Deno builds the URL from the Host field, unchecked.
   if (!isHost(request.headers.get("host"))) return { ...received, kind: "bad host" };
   const matched = match(routes, normalizeUrl(request.url));
@@ -207,7 +220,7 @@ function match(routes: readonly Route[], url: string) {
  */
 async function answer(call: ReadCall): Promise<MarkedOutcome> {
   const { request: { method, headers }, now } = call;
-  const { routes, storage, config, policies, recorder } = call.server;
+  const { routes, storage, config, policies, recorder } = call.options;
   if (call.kind === "bad host") {
     return problem(call, 400, "bad-host", "The Host field is not a valid host");
   }
@@ -264,8 +277,8 @@ async function answer(call: ReadCall): Promise<MarkedOutcome> {
  *
  * This repeats `refusal()` of the library, so that each status stands here.
  */
-function refusalOf({ policy, moment, successor, server }: Retired): Refusal | undefined {
-  const { cacheMaxAge } = server.config;
+function refusalOf({ policy, moment, successor, options }: Retired): Refusal | undefined {
+  const { cacheMaxAge } = options.config;
   const { phase, until } = moment;
   const facts = { policy, successor, problemTypesPage: PROBLEM_TYPES_PAGE };
   const brownoutStatus = brownoutStatusAt(policy, moment);
@@ -305,7 +318,7 @@ async function answerItem(
     const fields = [location, NO_CONTENT, freshnessOf(call)];
     return { status: 307, fields, isReusable: true };
   }
-  const outcome = await serve(call, representItem(found.item, call.server.storage, call.now));
+  const outcome = await serve(call, representItem(found.item, call.options.storage, call.now));
   if (outcome.body instanceof ReadableStream) return outcome; // it can be sent only once
   // If the publisher's clock was ahead, Last-Modified is the current time, and so changes.
   if (found.item.publishedAt > call.now) return outcome;
@@ -314,7 +327,7 @@ async function answerItem(
 
 /** Serves a representation by the request's preconditions and Range: 412, 304, 416, 206 or 200. */
 async function serve(call: Plain | Retired, selected: Representation): Promise<MarkedOutcome> {
-  const { server: { faults }, request: { method, headers }, now } = call;
+  const { options: { faults }, request: { method, headers }, now } = call;
   const { length, contentFields } = selected;
   const condition = evaluatePreconditions(headers, selected, now);
   if (condition === 412) return problem(call, 412, "precondition-failed", "A precondition failed");
@@ -338,13 +351,13 @@ async function serve(call: Plain | Retired, selected: Representation): Promise<M
 }
 
 /** Returns the field that says how long caches may store what was found, and only as it is. */
-function freshnessOf({ server: { config } }: Received): Field {
+function freshnessOf({ options: { config } }: Received): Field {
   return ["Cache-Control", `max-age=${config.cacheMaxAge}, ${NO_TRANSFORM}`];
 }
 
 /** Returns an error's outcome. A fault is logged under the id in the problem's `instance`. */
 function fail(call: Call, error: unknown): MarkedOutcome {
-  const { server: { faults }, request: { method } } = call;
+  const { options: { faults }, request: { method } } = call;
   if (error instanceof UnpublishedError) { // between lookup and opening, so it is no fault
     return problem(call, 410, "unpublished", UNPUBLISHED, { hasNoSuccessor: true });
   }
@@ -402,7 +415,7 @@ async function respondIfIntended(call: Call, outcome: MarkedOutcome): Promise<Ma
  *   Deno-CDN-Cache-Control: no-store            CDN_NO_STORE, on Deno Deploy
  */
 function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
-  const { server: { config, clock }, request, freshness } = call;
+  const { options: { config, clock }, request, freshness } = call;
   const { status, body, isReusable, hasNoSuccessor } = outcome;
   // On every status, a deprecated route announces its retirement with Deprecation (RFC 9745), Sunset
   // (RFC 8594) and Link (RFC 8288).
@@ -441,7 +454,7 @@ function phaseEndOf(call: Call): number {
  */
 function counterOf(call: Call, outcome: MarkedOutcome) {
   if (call.kind !== "retired") return undefined;
-  const { server: { recorder }, request: { method }, path: route, policy, moment } = call;
+  const { options: { recorder }, request: { method }, path: route, policy, moment } = call;
   const { status } = outcome;
   const breaks = isBroken(call, outcome);
   return recorder?.meter.counterFor({ route, policy, method, moment, status, breaks });
@@ -455,7 +468,7 @@ function isBroken({ request: { method }, token }: Retired, { status, isRefused }
 /** Returns the intent to answer calls like this one; `undefined` if it needs none. */
 function intentFor(call: Call, outcome: MarkedOutcome) {
   if (call.kind !== "retired" || !isBroken(call, outcome)) return undefined;
-  const { server: { recorder }, path } = call;
+  const { options: { recorder }, path } = call;
   if (recorder === undefined) return undefined;
   if (outcome.isRefused && outcome.status === 410) return undefined;
   const { intents } = recorder;

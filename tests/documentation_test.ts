@@ -11,9 +11,9 @@ const test = needing("files");
 
 /** Every page, by its path from the root. */
 function pages(): Map<string, string> {
-  const rooms = ["", "lifecycle/", "server/", "storage/", "usage/", "publishing/"];
+  const folders = ["", "lifecycle/", "server/", "storage/", "usage/", "publishing/"];
   const community = [".github/CONTRIBUTING.md", ".github/SECURITY.md"];
-  const paths = ["README.md", ...community, ...rooms.map((room) => `lib/${room}README.md`)];
+  const paths = ["README.md", ...community, ...folders.map((folder) => `lib/${folder}README.md`)];
   return new Map(paths.map((path) => [path, Deno.readTextFileSync(fromRoot(path))]));
 }
 

@@ -9,10 +9,10 @@ import { needing } from "./support/permissions.ts";
 import { ServerProcess, taskFlags } from "./support/server.ts";
 
 /**
- * Every room, each of which uses only those in lines before its own. A room is a folder, or a file
- * that stands above the rest of its folder.
+ * Every folder. Each imports only from those in lines before its own. A module that stands above the
+ * rest of its folder has a line of its own.
  */
-const ROOMS = [
+const FOLDERS = [
   ["lib/http"],
   ["lib/lifecycle"],
   ["lib/lifecycle/serving", "lib/lifecycle/checking"],
@@ -73,34 +73,34 @@ function modules(): Map<string, string[]> {
   return imports;
 }
 
-/** The room of a module. */
-function roomOf(path: string): string {
-  return ROOMS.flat().includes(path) ? path : dirname(path);
+/** Returns the folder of a module, or the module if it has a line of its own. */
+function folderOf(path: string): string {
+  return FOLDERS.flat().includes(path) ? path : dirname(path);
 }
 
-needing("files")("each room uses only rooms below it", () => {
-  const rankOf = (path: string) => ROOMS.findIndex((rooms) => rooms.includes(roomOf(path)));
+needing("files")("each folder imports only from those below it", () => {
+  const rankOf = (path: string) => FOLDERS.findIndex((folders) => folders.includes(folderOf(path)));
   const upward: string[] = [];
   let count = 0;
   for (const [path, imported] of modules()) {
-    assert(rankOf(path) >= 0, `${roomOf(path)} has no place among the rooms`);
+    assert(rankOf(path) >= 0, `${folderOf(path)} has no place among the folders`);
     for (const other of imported) {
       count++;
       const isBelow = rankOf(other) < rankOf(path);
-      if (roomOf(other) !== roomOf(path) && !isBelow) upward.push(`${path} uses ${other}`);
+      if (folderOf(other) !== folderOf(path) && !isBelow) upward.push(`${path} uses ${other}`);
     }
   }
   assertEquals(upward, []);
   assert(count > 200, `only ${count} imports are seen`);
 });
 
-needing("files")("the map in lib/README.md has every room, in the same order", () => {
+needing("files")("the map in lib/README.md has every folder, in the same order", () => {
   const page = Deno.readTextFileSync(fromRoot("lib/README.md"));
   const [, map = ""] = /^## One direction\n(.*?)^## /ms.exec(page) ?? [];
   const rows = [...map.matchAll(/^- ((?:`[\w/.]+`(?:, )?)+):/gm)].map(([, names = ""]) =>
     [...names.matchAll(/`([^`]+)`/g)].map(([, name]) => `lib/${name}`)
   );
-  const listed = ROOMS.filter(([room]) => room !== ".");
+  const listed = FOLDERS.filter(([folder]) => folder !== ".");
   assertEquals(rows.toReversed().map((row) => row.sort()), listed.map((row) => row.toSorted()));
 });
 
@@ -136,7 +136,7 @@ needing("files")("media and the record of calls know nothing of each other", () 
   const isRecord = (path: string) => path.startsWith("lib/usage/");
   const crossing: string[] = [];
   for (const [path, imported] of modules()) {
-    if (roomOf(path) === "lib/storage/engines") continue; // which opens both, side by side
+    if (folderOf(path) === "lib/storage/engines") continue; // which opens both, side by side
     for (const other of imported) {
       const isCrossing = isMedia(path) && isRecord(other) || isRecord(path) && isMedia(other);
       if (isCrossing) crossing.push(`${path} uses ${other}`);
@@ -164,7 +164,7 @@ needing("files")("what a start imports needs no driver or command", () => {
   const [modules, packages] = [true, false].map((isOurs) =>
     [...loaded].filter((path) => path.endsWith(".ts") === isOurs && path !== "deno.json")
   );
-  assertEquals([...new Set(modules?.map(roomOf))].toSorted(), [
+  assertEquals([...new Set(modules?.map(folderOf))].toSorted(), [
     ".",
     "lib/async",
     "lib/database",

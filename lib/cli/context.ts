@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { OpenOptions } from "../database/open_options.ts";
 import { argument } from "../input/arguments.ts";
 import type { Config } from "../server/config.ts";
-import type { Handler, Server } from "../server/handler.ts";
+import type { Handler, HandlerOptions } from "../server/handler.ts";
 import type { Route } from "../server/route.ts";
 import { requireOwner } from "../storage/owner.ts";
 import { openStorage } from "../storage/engines/open_storage.ts";
@@ -16,7 +16,7 @@ import { printError, reportWait } from "./print.ts";
 /** The parts of the server that commands use. */
 export interface Program {
   readonly routes: readonly Route[];
-  readonly createHandler: (server: Server) => Handler;
+  readonly createHandler: (options: HandlerOptions) => Handler;
 }
 
 export interface Context extends Program {

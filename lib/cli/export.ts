@@ -1,7 +1,7 @@
 /** `media export` */
 
 import { Command } from "commander";
-import { toRecord } from "../publishing/exported_record.ts";
+import { membersOf } from "../publishing/members.ts";
 import { type Context, EXISTING, withStorage } from "./context.ts";
 import { print } from "./print.ts";
 
@@ -17,7 +17,7 @@ export function exportCommand(context: Context): Command {
         let lines: string[] = [];
         let length = 0;
         for await (const [token, entry] of storage.catalogue.list()) {
-          const line = JSON.stringify(toRecord(token, entry));
+          const line = JSON.stringify(membersOf(token, entry));
           lines.push(line);
           length += line.length;
           if (length < CHUNK_LENGTH) continue;

@@ -9,7 +9,7 @@ import { RefusedError } from "../errors/refused_error.ts";
 import { messageOf, quoted } from "../input/printable.ts";
 import { readable } from "../input/user_file.ts";
 import type { ContentOptions } from "../publishing/import/content.ts";
-import { type ImportCounts, importRecords, type Refusal } from "../publishing/import/import.ts";
+import { type ImportCounts, importLines, type Refusal } from "../publishing/import/import.ts";
 import { type ImportInput, readInput } from "../publishing/import/input.ts";
 import { type ImportLine, NEWLINE } from "../publishing/import/lines.ts";
 import { readContent } from "../publishing/publish_object.ts";
@@ -91,7 +91,7 @@ export function importCommand(context: Context): Command {
         const asked = { outcomes, isDryRun, derivesTokens, signal, resolve, ...reports };
         let isComplete = false;
         try {
-          await importRecords(storage, input, asked);
+          await importLines(storage, input, asked);
           isComplete = true;
         } finally {
           await rejected?.close();
@@ -140,7 +140,7 @@ function toSummary(
   isDryRun: boolean,
   isComplete: boolean,
 ): string {
-  const count = (records: number) => records.toLocaleString("en");
+  const count = (lines: number) => lines.toLocaleString("en");
   const tombstones = unpublished === 0 ? "" : ` (${count(unpublished)} of them unpublished)`;
   return (isDryRun ? "Dry run. Would be added: " : "Added: ") + count(added) + tombstones +
     `; unchanged: ${count(unchanged)}; refused: ${count(refused)}` +

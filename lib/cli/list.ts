@@ -2,7 +2,7 @@
 
 import { Command } from "commander";
 import { printable } from "../input/printable.ts";
-import { toRecord } from "../publishing/exported_record.ts";
+import { membersOf } from "../publishing/members.ts";
 import { type Context, EXISTING, withStorage } from "./context.ts";
 import { print } from "./print.ts";
 
@@ -12,19 +12,19 @@ export function listCommand(context: Context): Command {
     .action(async () => {
       await withStorage(context.settings(), EXISTING, async (storage) => {
         for await (const [token, entry] of storage.catalogue.list()) {
-          await print(toLine(toRecord(token, entry)));
+          await print(toLine(membersOf(token, entry)));
         }
       });
     });
 }
 
-function toLine(record: ReturnType<typeof toRecord>): string {
-  const { token, kind, state } = record;
-  const columns = state === "unpublished" ? [record.unpublishedAt] : [
-    record.publishedAt,
-    String(record.length ?? "-").padStart(12),
-    record.type ?? "-",
-    printable(record.location ?? record.name ?? ""),
+function toLine(members: ReturnType<typeof membersOf>): string {
+  const { token, kind, state } = members;
+  const columns = state === "unpublished" ? [members.unpublishedAt] : [
+    members.publishedAt,
+    String(members.length ?? "-").padStart(12),
+    members.type ?? "-",
+    printable(members.location ?? members.name ?? ""),
   ];
   return [token, kind, state.padEnd("unpublished".length), ...columns].join("  ").trimEnd();
 }

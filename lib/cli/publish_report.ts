@@ -2,7 +2,7 @@
 
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 import { messageOf, printable } from "../input/printable.ts";
-import { toRecord } from "../publishing/exported_record.ts";
+import { membersOf } from "../publishing/members.ts";
 import type { PublishOutcome } from "../publishing/publish_all.ts";
 import { entryOf, type LinkedItem, type PublishedItem } from "../storage/item.ts";
 import { print, printError } from "./print.ts";
@@ -67,7 +67,7 @@ function toObject(outcome: PublishOutcome, urlsOf: PublishReportOptions["urlsOf"
   if (name === "refused") return { outcome: name, source, reason: messageOf(outcome.error) };
   if (!("item" in outcome)) return undefined;
   const { item } = outcome;
-  return { ...toRecord(item.token, entryOf(item)), urls: urlsOf(item), outcome: name, source };
+  return { ...membersOf(item.token, entryOf(item)), urls: urlsOf(item), outcome: name, source };
 }
 
 function itemText({ outcome, item }: Done, urls: readonly string[]): string {

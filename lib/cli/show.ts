@@ -4,7 +4,7 @@ import { Command } from "commander";
 import { RefusedError } from "../errors/refused_error.ts";
 import { printable } from "../input/printable.ts";
 import { FaultLog } from "../log/log.ts";
-import { toRecord } from "../publishing/exported_record.ts";
+import { membersOf } from "../publishing/members.ts";
 import { itemPaths } from "../server/route.ts";
 import type { Token } from "../storage/token.ts";
 import { policiesUnder } from "../usage/record/holds.ts";
@@ -13,7 +13,7 @@ import { print, printError } from "./print.ts";
 
 export function showCommand(context: Context): Command {
   return new Command("show")
-    .description("Show an item's record, and the response to a HEAD for it.")
+    .description("Show an item's entry in the catalogue, and the response to a HEAD for it.")
     .argument("<token>", "the token of the item", tokenArgument)
     .option("--json", "print it as one JSON object")
     .action(async (token: Token, { json }: { json?: true }) => {
@@ -23,7 +23,7 @@ export function showCommand(context: Context): Command {
         if (result.state === "unknown") {
           throw new RefusedError(`Token "${token}" was never published`);
         }
-        const record = toRecord(token, result);
+        const members = membersOf(token, result);
         const { holds } = await ledger.holds();
         const policies = policiesUnder(config.policies, holds);
         // The server's handler makes the responses, so they are those that clients get.
@@ -39,13 +39,13 @@ export function showCommand(context: Context): Command {
           ),
         });
         const heads = [];
-        for (const path of itemPaths(context.routes, record)) {
+        for (const path of itemPaths(context.routes, members)) {
           const request = new Request(`http://localhost${path}`, { method: "HEAD" });
           const { response: { status, headers } } = await handle(request, Date.now());
           heads.push({ path, status, fields: Object.fromEntries(headers) });
         }
-        if (json) return await print(JSON.stringify({ ...record, heads, faults }));
-        for (const [name, value] of Object.entries(record)) {
+        if (json) return await print(JSON.stringify({ ...members, heads, faults }));
+        for (const [name, value] of Object.entries(members)) {
           await print(`${name.padEnd(14)}${printable(String(value))}`);
         }
         for (const { path, status, fields } of heads) {

@@ -3,7 +3,7 @@
 import { Command } from "commander";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 import { RefusedError } from "../errors/refused_error.ts";
-import { toRecord } from "../publishing/exported_record.ts";
+import { membersOf } from "../publishing/members.ts";
 import { unpublish } from "../publishing/unpublish.ts";
 import type { Token } from "../storage/token.ts";
 import {
@@ -19,7 +19,7 @@ export function unpublishCommand(context: Context): Command {
   return new Command("unpublish")
     .description("Unpublish an item permanently: its token answers 410 from then on.")
     .argument("<token>", "the token of the item", tokenArgument)
-    .option("--json", "print the record as JSON")
+    .option("--json", "print the entry as JSON")
     .action(async (token: Token, { json }: { json?: true }) => {
       const config = context.settings();
       await requireContentOwner(config);
@@ -44,7 +44,7 @@ export function unpublishCommand(context: Context): Command {
           ? `Unpublished ${token}; running servers answer 410 within ${seconds} s`
           : [`Token "${token}" is already unpublished; deleted what was left:`, ...deleted]
             .join("\n  ");
-        await print(json ? JSON.stringify(toRecord(token, result)) : text);
+        await print(json ? JSON.stringify(membersOf(token, result)) : text);
         if (isLeft) throw new ExitError(EXIT_STATUS.refused);
       });
     });

@@ -3,7 +3,7 @@
 import { Command } from "commander";
 import { SerialQueue } from "../async/serial_queue.ts";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
-import { toRecord } from "../publishing/exported_record.ts";
+import { membersOf } from "../publishing/members.ts";
 import { type Verification, verify } from "../publishing/verify.ts";
 import type { Comparison } from "../storage/content/content_store.ts";
 import { type Context, EXISTING, withStorage } from "./context.ts";
@@ -84,7 +84,7 @@ export function verifyCommand(context: Context): Command {
 function toObject(verification: Verification) {
   if ("unused" in verification) return { mark: MARKS.unused, sha256: verification.unused };
   const { token, entry, outcome: { state, ...rest } } = verification;
-  return { mark: MARKS[state], ...rest, ...toRecord(token, entry) };
+  return { mark: MARKS[state], ...rest, ...membersOf(token, entry) };
 }
 
 function toLine(verification: Verification): string {

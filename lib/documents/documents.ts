@@ -4,7 +4,7 @@ import { prefersJson } from "./accept.ts";
 import type { Field } from "../http/outcome.ts";
 import { noticeAt } from "../lifecycle/notice.ts";
 import type { RoutePolicies } from "../lifecycle/policy.ts";
-import type { ServerConfig } from "../server/handler.ts";
+import type { HandlerConfig } from "../server/handler.ts";
 import { PROBLEM_TYPES } from "../server/problems.ts";
 import { reprDigest, type Representation } from "../server/representation.ts";
 import { type DocumentName, METHODS, pathOf, type Route, withToken } from "../server/route.ts";
@@ -26,7 +26,7 @@ export async function representDocument(
   headers: Headers,
   { routes, config, policies, now }: {
     readonly routes: readonly Route[];
-    readonly config: Omit<ServerConfig, "cacheMaxAge">;
+    readonly config: Omit<HandlerConfig, "cacheMaxAge">;
     /** The policies at present. */
     readonly policies: RoutePolicies;
     /** Milliseconds since the epoch. */

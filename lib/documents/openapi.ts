@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { formatInstant } from "../http/timestamp.ts";
 import type { Policy } from "../lifecycle/policy.ts";
-import type { ServerConfig } from "../server/handler.ts";
+import type { HandlerConfig } from "../server/handler.ts";
 import { METHODS, pathOf, type Route, withToken } from "../server/route.ts";
 import { VERSION } from "../server/version.ts";
 import {
@@ -33,7 +33,7 @@ const INFO = {
  */
 export function describeApi(
   routes: readonly Route[],
-  { publicUrl = "/", contact, policies }: Pick<ServerConfig, "publicUrl" | "contact" | "policies">,
+  { publicUrl = "/", contact, policies }: Pick<HandlerConfig, "publicUrl" | "contact" | "policies">,
 ): string {
   const paths = Object.fromEntries(
     routes.map((route) => {

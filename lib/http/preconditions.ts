@@ -21,17 +21,6 @@ export interface Validators {
 /** Whether a condition is true; `undefined` if the request lacks it. */
 type Condition = boolean | undefined;
 
-/** Returns a cache key for the preconditions; empty if there are none. */
-export function conditionsIn(fields: Headers): string {
-  return line(fields, "if-none-match") + line(fields, "if-modified-since") +
-    line(fields, "if-match") + line(fields, "if-unmodified-since");
-}
-
-/** Returns a field as a line. Field values cannot contain newlines. */
-function line(fields: Headers, name: string): string {
-  return fields.has(name) ? `\n${name} ${fields.get(name)}` : "";
-}
-
 /**
  * Evaluates the preconditions of a GET or HEAD in the order of RFC 9110 §13.2.2. Call this only if
  * the response without them would be a 2xx (§13.2.1).

@@ -1,4 +1,4 @@
-/** Compares the content at a public URL with its record. */
+/** Compares the content at a public URL with what the catalogue has. */
 
 import type { Patience } from "../async/abort.ts";
 import { RefusedError } from "../errors/refused_error.ts";
@@ -15,7 +15,7 @@ const TEMPORARY = [408, 425, 429];
 
 /**
  * Requests the URL of an item as `publishUrl()` does: by HEAD, then by GET of the beginning if the
- * fields differ from the record, since those on record may come from a GET.
+ * fields differ from the facts in the catalogue, since those may come from a GET.
  *
  * @throws {RefusedError} When there is no conclusive answer.
  */
@@ -37,7 +37,7 @@ export async function compareUrl(item: LinkedItem, options: Patience): Promise<C
   return { state: "different", reason: `${quoted(location)} states ${differences.join(", ")}` };
 }
 
-/** Lists the differences from the record. A fact that is not on record cannot differ. */
+/** Lists the differences from the catalogue. A fact that it lacks cannot differ. */
 function differencesOf(item: LinkedItem, stated: Partial<LinkedItem>): string[] {
   const names = ["type", "length", "validator"] as const;
   return names.filter((name) => item[name] !== undefined && item[name] !== stated[name])

@@ -159,7 +159,7 @@ async function detectFormat(content: WindowedBlob): Promise<string | undefined> 
     const signature = SIGNATURES.find(({ pattern }) => pattern.test(start));
     if (signature !== undefined) return signature.type;
 
-    const { fileTypeFromBlob } = await import("file-type"); // not needed for URLs and records
+    const { fileTypeFromBlob } = await import("file-type"); // not needed if the type is known
     const type: string | undefined = (await fileTypeFromBlob(content))?.mime;
     if (type !== undefined && !consistsOfFrames(type)) return FORMATS[type] ?? type;
     return await searchFrames(content) ?? (await isCutTag(content) ? "audio/mpeg" : undefined);

@@ -65,7 +65,7 @@ export async function refusalOfObject(
 }
 
 /**
- * Reads an object as {@linkcode publishObject} does, and returns the facts that would be recorded.
+ * Reads an object as {@linkcode publishObject} does, and returns the facts that it would publish.
  */
 export async function describeObject(
   storage: MediaStorage,

@@ -2,7 +2,7 @@
  * Publishing content at a public URL. Clients are redirected there.
  *
  * Only the commands that publish and verify request the URL. They send one HEAD and, if that is not
- * enough, one GET. The server itself never requests a URL on record, so nobody can aim it at
+ * enough, one GET. The server itself never requests a URL in the catalogue, so nobody can aim it at
  * addresses that only it can reach.
  */
 
@@ -123,8 +123,8 @@ export async function sendRequest(
 
 /** Returns the facts about the whole content in the fields of a successful response. */
 function statedBy({ status, headers }: Response): RemoteMetadata {
-  const type = recordable(headers.get("Content-Type"));
-  const validator = recordable(headers.get("ETag")) ?? recordable(headers.get("Last-Modified"));
+  const type = storable(headers.get("Content-Type"));
+  const validator = storable(headers.get("ETag")) ?? storable(headers.get("Last-Modified"));
   const isEncoded = (headers.get("Content-Encoding") ?? "identity") !== "identity";
   const total = status === 206
     ? /^bytes \d+-\d+\/(\d+)$/i.exec(headers.get("Content-Range") ?? "")?.[1]
@@ -138,7 +138,7 @@ function statedBy({ status, headers }: Response): RemoteMetadata {
 }
 
 /** Returns a field value if the catalogue can store it. */
-export function recordable(value: string | null): string | undefined {
+export function storable(value: string | null): string | undefined {
   const isFit = value !== null && /^[ -~]+$/.test(value) && value.length <= MAX_STATED;
   return isFit ? value : undefined;
 }

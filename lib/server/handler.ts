@@ -8,14 +8,14 @@ import type { Recorder } from "../usage/record/recorder.ts";
 import type { MarkedResponse } from "./prepared_responses.ts";
 import type { Route } from "./route.ts";
 
-/** The state that all requests share. */
-export interface Server {
+/** What the handler answers requests with. */
+export interface HandlerOptions {
   /** Every route, in the order in which they are matched. */
   readonly routes: readonly Route[];
   /** Where items are looked up, and their content is opened. */
   readonly storage: ItemStorage;
   /** The settings that responses depend on. */
-  readonly config: ServerConfig;
+  readonly config: HandlerConfig;
   /** Returns the policy of each deprecated route at present, by its path: a hold may have changed it. */
   readonly policies: () => RoutePolicies;
   /** Returns the time in milliseconds since the epoch. */
@@ -30,7 +30,7 @@ export interface Server {
 }
 
 /** The settings that responses depend on. They have the same names in `Config`. */
-export interface ServerConfig {
+export interface HandlerConfig {
   readonly cacheMaxAge: number;
   /** The common policy, which the notice's top level announces. */
   readonly policy: Policy;

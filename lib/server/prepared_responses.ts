@@ -10,7 +10,6 @@
  */
 
 import QuickLRU from "quick-lru";
-import { conditionsIn } from "../http/preconditions.ts";
 import type { Generations } from "../storage/generations.ts";
 import type { Counter } from "../usage/record/meter.ts";
 
@@ -130,4 +129,15 @@ export function prepareResponses(
  */
 function requestKeyOf({ url, headers }: Request): string {
   return `${headers.get("host")} ${url}${conditionsIn(headers)}`;
+}
+
+/** Returns the part of a key for the preconditions; empty if there are none. */
+export function conditionsIn(fields: Headers): string {
+  return line(fields, "if-none-match") + line(fields, "if-modified-since") +
+    line(fields, "if-match") + line(fields, "if-unmodified-since");
+}
+
+/** Returns a field as a line. Field values cannot contain newlines. */
+function line(fields: Headers, name: string): string {
+  return fields.has(name) ? `\n${name} ${fields.get(name)}` : "";
 }

@@ -6,8 +6,8 @@ import type { Body } from "../http/outcome.ts";
 import { SingleReadError } from "./errors.ts";
 import { Generations, type Versioned } from "./generations.ts";
 import type { LookupResult, PublishedItem } from "./item.ts";
-import { ObjectChecks } from "./object_checks.ts";
-import type { ItemStorage, OnFault } from "./storage.ts";
+import { type Ask, ObjectChecks } from "./object_checks.ts";
+import type { CacheableStorage, ItemStorage, OnFault } from "./storage.ts";
 import type { Token } from "./token.ts";
 
 /**
@@ -24,7 +24,7 @@ const MAX_LOOKUPS = 10_000;
  */
 export class CachedStorage implements ItemStorage {
   readonly generations: Generations;
-  readonly #storage: ItemStorage;
+  readonly #storage: CacheableStorage;
   readonly #checks: ObjectChecks;
   /** Lookups in flight, or their results. */
   readonly #lookups = new Map<Token, Promise<LookupResult>>();
@@ -35,7 +35,7 @@ export class CachedStorage implements ItemStorage {
    * @param source Has a version that changes with what is published.
    * @param clock Returns the time in milliseconds since the epoch.
    */
-  constructor(storage: ItemStorage, source: Versioned, clock: () => number) {
+  constructor(storage: CacheableStorage, source: Versioned, clock: () => number) {
     this.#storage = storage;
     this.generations = new Generations(source);
     this.#checks = new ObjectChecks(this.generations, clock);
@@ -46,7 +46,7 @@ export class CachedStorage implements ItemStorage {
     this.#forgetStale();
     const known = this.#lookups.get(token);
     if (known !== undefined) return await known;
-    const lookup = this.#storage.find(token, now, this.#checks);
+    const lookup = this.#storage.lookUp(token, (item, ask) => this.#faultOf(item, ask));
     this.#cache(token, lookup);
     lookup.catch(() => {
       if (this.#lookups.get(token) === lookup) this.#lookups.delete(token);
@@ -80,6 +80,11 @@ export class CachedStorage implements ItemStorage {
       this.generations.endPeriod();
       throw error;
     }
+  }
+
+  async #faultOf(item: PublishedItem, ask: Ask): Promise<StorageError | undefined> {
+    if (this.#storage.isBilled) return await this.#checks.faultOf(item, ask);
+    return this.#checks.faultFound(item) ?? await ask(); // a look at a file costs microseconds
   }
 
   #cache(token: Token, lookup: Promise<LookupResult>): void {

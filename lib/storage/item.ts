@@ -1,4 +1,4 @@
-/** Items, and the records of tokens in the catalogue. */
+/** Items, and the entries of tokens in the catalogue. */
 
 import type { ByteRange } from "../http/byte_range.ts";
 import type { Token } from "./token.ts";
@@ -69,7 +69,7 @@ export interface LinkedItem {
  */
 export const MAX_LOCATION = 2_048;
 
-/** The maximum length of a media type or validator recorded from another server, in characters. */
+/** The maximum length of a media type or validator stated by another server, in characters. */
 export const MAX_STATED = 255;
 
 export type LookupResult =
@@ -83,7 +83,7 @@ export type LookupResult =
   }
   | { readonly state: "unknown" };
 
-/** The record of a token in the catalogue. */
+/** What the catalogue has for a token. */
 export type CatalogueEntry = Exclude<LookupResult, { state: "unknown" }>;
 
 export function entryOf(item: PublishedItem | LinkedItem): CatalogueEntry {

@@ -41,7 +41,7 @@ type Answer = StorageError | undefined;
  *
  * @param read The read that failed, to be tried again; left out if none did.
  */
-type Ask = (read: FailedRead | undefined) => Promise<Answer>;
+export type Ask = (read?: FailedRead) => Promise<Answer>;
 
 /** What is known of an object. Instants are in milliseconds since the epoch. */
 type Known =

@@ -1,9 +1,10 @@
-/** The interface between the server and storage. */
+/** The interfaces of storage: one for the server, and one for the cache between the two. */
 
+import type { StorageError } from "../errors/storage_error.ts";
 import type { ByteRange } from "../http/byte_range.ts";
 import type { Body } from "../http/outcome.ts";
 import type { LookupResult, PublishedItem } from "./item.ts";
-import type { ObjectChecks } from "./object_checks.ts";
+import type { Ask } from "./object_checks.ts";
 import type { Token } from "./token.ts";
 
 /** Called with the reason when a stream of content ends early. */
@@ -17,10 +18,9 @@ export interface ItemStorage {
    * Looks up a token, and checks that the content of a published item is there and complete.
    *
    * @param now The instant of the request, in milliseconds since the epoch.
-   * @param checks Earlier checks of objects in a bucket, to reuse. Without them, the store is asked.
    * @throws {StorageError} For faults only. An unknown token is a result.
    */
-  find(token: Token, now: number, checks?: ObjectChecks): Promise<LookupResult>;
+  find(token: Token, now: number): Promise<LookupResult>;
 
   /**
    * Opens the content of an item, or a range of it. A stream reads only as fast as it is consumed,
@@ -36,4 +36,20 @@ export interface ItemStorage {
 
   /** Checks that storage answers. */
   check(): Promise<void>;
+}
+
+/** Returns the fault of an item's content, if any: by asking the store, or from earlier answers. */
+export type FindFault = (item: PublishedItem, ask: Ask) => Promise<StorageError | undefined>;
+
+/** Storage whose lookups can be cached. */
+export interface CacheableStorage extends Pick<ItemStorage, "open" | "check"> {
+  /** Whether each question about content is billed, so that answers must be reused. */
+  readonly isBilled: boolean;
+
+  /**
+   * Looks up a token as {@linkcode ItemStorage.find} does.
+   *
+   * @param findFault Checks the content of a published item.
+   */
+  lookUp(token: Token, findFault: FindFault): Promise<LookupResult>;
 }

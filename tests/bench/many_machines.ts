@@ -5,7 +5,7 @@
  */
 
 import { entryOf, type PublishedItem } from "../../lib/storage/item.ts";
-import { toRecord } from "../../lib/publishing/exported_record.ts";
+import { membersOf } from "../../lib/publishing/members.ts";
 import { forEach } from "../../lib/async/for_each.ts";
 import { linkedItem } from "../storage/media/media_storage_suite.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
@@ -32,7 +32,7 @@ const PREFIX = "bench";
 const PART = 65_536;
 const [OWN, PEER] = ["media-head", "Hono"] as const;
 
-/** Records that are imported while older items are requested. */
+/** Items that are imported while older items are requested. */
 const IMPORTED = 40_000;
 
 /** Requests a second meanwhile, and for how long: less than an import takes. */
@@ -299,7 +299,7 @@ async function importMany(environment: Record<string, string>): Promise<void> {
   const list = await Deno.makeTempFile();
   const lines = Array.from({ length: IMPORTED }, () => {
     const item = linkedItem();
-    return JSON.stringify(toRecord(item.token, entryOf(item)));
+    return JSON.stringify(membersOf(item.token, entryOf(item)));
   });
   await Deno.writeTextFile(list, lines.join("\n"));
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {

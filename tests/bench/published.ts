@@ -51,7 +51,7 @@ export async function publishAll(folder: string, extent: Extent): Promise<Publis
     await publish("large.mp3", extent.large),
   ];
   await close();
-  copyRecords(`${folder}/catalogue.sqlite`, hot, extent.cold);
+  copyRows(`${folder}/catalogue.sqlite`, hot, extent.cold);
   return { hot, megabyte, medium, large };
 }
 
@@ -69,8 +69,8 @@ async function* zeros(length: number, number: number): AsyncGenerator<Uint8Array
   }
 }
 
-/** Copies the records of items to many more tokens; publishing them one by one would take hours. */
-function copyRecords(path: string, items: readonly PublishedItem[], count: number): void {
+/** Copies the rows of items to many more tokens; publishing them one by one would take hours. */
+function copyRows(path: string, items: readonly PublishedItem[], count: number): void {
   using database = new DatabaseSync(path);
   database.exec("BEGIN IMMEDIATE");
   const copy = database.prepare(

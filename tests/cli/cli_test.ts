@@ -57,9 +57,9 @@ test("media publish, show, list and unpublish agree, also with --json", () =>
       ...["publish", SAMPLE_MP4, "--json", "--language", "EN-gb", "--kind", "audio"],
       ...options,
     ]);
-    const { source, outcome, urls, ...record } = JSON.parse(published.stdout);
+    const { source, outcome, urls, ...members } = JSON.parse(published.stdout);
     assertEquals([source, outcome], [SAMPLE_MP4, "published"]);
-    assertEquals({ ...record, publishedAt: null }, {
+    assertEquals({ ...members, publishedAt: null }, {
       state: "published",
       token,
       kind: "audio",
@@ -73,10 +73,10 @@ test("media publish, show, list and unpublish agree, also with --json", () =>
     assertEquals(urls, [`/media/${token}`, `/audio/${token}`]);
 
     const listed = await mediaHere(folder, ["export"]);
-    assertEquals(listed.stdout.trimEnd().split("\n").map((line) => JSON.parse(line)), [record]);
+    assertEquals(listed.stdout.trimEnd().split("\n").map((line) => JSON.parse(line)), [members]);
     const shown = JSON.parse((await mediaHere(folder, ["show", token, "--json"])).stdout);
-    const { heads, faults, ...shownRecord } = shown;
-    assertEquals([shownRecord, faults], [record, []]);
+    const { heads, faults, ...shownMembers } = shown;
+    assertEquals([shownMembers, faults], [members, []]);
     assertEquals(
       heads.map(({ path, status }: { path: string; status: number }) => [path, status]),
       [
@@ -126,8 +126,8 @@ test("media publish, show, list and unpublish agree on an item at a URL", () =>
     ]);
 
     const listed = await mediaHere(folder, ["export"]);
-    const { publishedAt, ...record } = JSON.parse(listed.stdout);
-    assertEquals(record, {
+    const { publishedAt, ...members } = JSON.parse(listed.stdout);
+    assertEquals(members, {
       ...{ state: "published", token, kind: "audio", location, type: "audio/mpeg", length: 7 },
       validator: '"a"',
     });
@@ -136,8 +136,8 @@ test("media publish, show, list and unpublish agree on an item at a URL", () =>
       `${token}  audio  published    ${publishedAt}             7  audio/mpeg  ${location}\n`,
     );
     const shown = JSON.parse((await mediaHere(folder, ["show", token, "--json"])).stdout);
-    const { heads, faults, ...shownRecord } = shown;
-    assertEquals([shownRecord, faults], [{ ...record, publishedAt }, []]);
+    const { heads, faults, ...shownMembers } = shown;
+    assertEquals([shownMembers, faults], [{ ...members, publishedAt }, []]);
     assertEquals(
       heads.map((
         { path, status, fields }: { path: string; status: number; fields: Fields },

@@ -31,11 +31,11 @@ const MP3 = {
 
 type Environment = Record<string, string>;
 
-const toLines = (records: readonly object[]) =>
-  records.map((record) => `${JSON.stringify(record)}\n`).join("");
+const toLines = (objects: readonly object[]) =>
+  objects.map((object) => `${JSON.stringify(object)}\n`).join("");
 
-/** Makes records of every sort whose content is in storage, or elsewhere. */
-function recordsOf(count: number): object[] {
+/** Makes JSON objects to import, of every sort, whose content is in storage, or elsewhere. */
+function objectsOf(count: number): object[] {
   return Array.from({ length: count }, (_, index) => {
     const token = newToken();
     if (index % 10 === 0) {
@@ -165,8 +165,8 @@ test("media refuses the files of storage as input and output, by whatever name",
 
 test("media import reports what it has done when it is stopped while it waits for input", () =>
   inFolder(async (folder) => {
-    const records = recordsOf(1_000).filter((record) => !("sha256" in record));
-    const count = records.length;
+    const objects = objectsOf(1_000).filter((object) => !("sha256" in object));
+    const count = objects.length;
     await makeCatalogue(folder);
     const [rejects, link] = [`${folder}/rejects`, `${folder}/link`];
     await Deno.writeTextFile(rejects, "of an earlier run", { mode: 0o600 });
@@ -174,7 +174,7 @@ test("media import reports what it has done when it is stopped while it waits fo
     const args = ["import", "-", "--rejects", link];
     const child = mediaCommand(folder, args, {}, "piped").spawn();
     const writer = child.stdin.getWriter();
-    await writer.write(new TextEncoder().encode("nonsense\n" + toLines(records)));
+    await writer.write(new TextEncoder().encode("nonsense\n" + toLines(objects)));
     for (let tries = 0; (await exported(folder)).split("\n").length <= count; tries++) {
       assert(tries < 100, "slow input delays the lines before it");
     }
@@ -205,13 +205,17 @@ test("media import reports what it has done when it is stopped while it waits fo
 test("media import says which line is too long, and what to do", () =>
   inFolder(async (folder) => {
     const input = `${folder}/in.ndjson`;
-    const records = toLines(recordsOf(30).filter((record) => !("sha256" in record)));
-    const count = records.split("\n").length - 1;
-    await Deno.writeTextFile(input, `${records}{"name":"${"x".repeat(70_000)}"}\n${records}`);
+    const lines = toLines(objectsOf(30).filter((object) => !("sha256" in object)));
+    const count = lines.split("\n").length - 1;
+    await Deno.writeTextFile(
+      input,
+      `${lines}{"name":"${"x".repeat(70_000)}"}
+${lines}`,
+    );
     const { code, stdout, stderr } = await mediaHere(folder, ["import", input, "--json"]);
     const { added, complete } = JSON.parse(stdout);
     assertEquals([code, added, complete], [1, count, false]);
-    const limit = "longer than 65536 bytes; expected one record per line";
+    const limit = "longer than 65536 bytes; expected one item per line";
     const line = count + 1;
     assertEquals(stderr, `media: Line ${line} is ${limit}. Correct line ${line} first\n`);
   }));
@@ -286,7 +290,7 @@ test("media import reads a spreadsheet's CSV whole, as it reads the same in JSON
       assertEquals(await run(["import", "sheet.csv", ...args]), { code: 0, stdout, stderr: "" });
     }
     const found = (await exported(folder)).trim().split("\n").map((line) => JSON.parse(line));
-    assertEquals(found.map(({ sha256: _, ...record }) => record), [
+    assertEquals(found.map(({ sha256: _, ...object }) => object), [
       {
         ...{ state: "published", token: token(0), kind: "audio", type: MP3.type },
         ...{ length: MP3.length, name: names[0], language: "de-DE" },
@@ -548,9 +552,9 @@ needing("processes", LINUX, program("script"))(
       await makeCatalogue(folder);
       await Deno.writeFile(`${folder}/b.wav`, wav(0, 2_000));
       await mediaHere(folder, ["publish", SAMPLE_MP3]); // creates the lock of the folder
-      const lines = [...recordsOf(4).slice(0, 2), { path: `${folder}/b.wav` }, ...recordsOf(40)];
-      const records = lines.filter((record) => !("sha256" in record));
-      await Deno.writeTextFile(`${folder}/in`, toLines(records));
+      const all = [...objectsOf(4).slice(0, 2), { path: `${folder}/b.wav` }, ...objectsOf(40)];
+      const objects = all.filter((object) => !("sha256" in object));
+      await Deno.writeTextFile(`${folder}/in`, toLines(objects));
       const command = [Deno.execPath(), ...taskArguments(["import", `${folder}/in`], ["--quiet"])];
       const lock = await Deno.open(`${folder}/files/lock`);
       await lock.lock(true); // so that the import takes longer than a short task, which shows nothing
@@ -580,7 +584,7 @@ onPostgres(
       const { stdout } = await mediaHere(folder, ["publish", SAMPLE_MP3, "--json"]);
       const { token } = JSON.parse(stdout);
       assertEquals((await mediaHere(folder, ["unpublish", token])).code, 0);
-      await Deno.writeTextFile(`${folder}/more`, toLines(recordsOf(2_500)));
+      await Deno.writeTextFile(`${folder}/more`, toLines(objectsOf(2_500)));
       assertEquals((await mediaHere(folder, ["import", `${folder}/more`])).code, 0);
       const first = await exported(folder);
       assertEquals(first.split("\n").length, 2_504);

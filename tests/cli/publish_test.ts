@@ -71,10 +71,10 @@ test("media publish publishes media files in folders, refuses others, and skips 
     assertEquals(outcomes.map(({ source }) => source), paths.toSorted());
     const bySource = new Map(outcomes.map((outcome) => [outcome.source, outcome]));
     for (const { path, name, content, isMedia } of files) {
-      const { outcome, reason, source: _, urls: __, ...record } = bySource.get(path);
+      const { outcome, reason, source: _, urls: __, ...members } = bySource.get(path);
       assertEquals(outcome, isMedia ? "published" : "refused");
       if (isMedia) {
-        assertEquals({ ...record, token: null, type: null }, {
+        assertEquals({ ...members, token: null, type: null }, {
           ...{ state: "published", token: null, kind: "audio", type: null, name, language: "de" },
           ...{ sha256: createHash("sha256").update(new Uint8Array(content)).digest("hex") },
           ...{ length: content.length, publishedAt: "2020-02-29T11:00:00.789Z" },

@@ -60,12 +60,12 @@ test("media verify prints rclone's marks, a summary and exit status 1 on any dif
   const found = (mark: string) => objects.filter((object) => object.mark === mark);
   assertEquals(["=", "-", "+", "*", "!"].map((mark) => found(mark).length), [1, 2, 1, 1, 0]);
   assertEquals(found("+"), [{ mark: "+", sha256: left.digest }]);
-  const { reason, ...record } = found("*")[0];
+  const { reason, ...members } = found("*")[0];
   assertMatch(reason, /has the SHA-256/);
   const listed = (await mediaHere(folder, ["export"])).stdout.trimEnd().split("\n");
-  const recorded = listed.map((line) => JSON.parse(line))
+  const published = listed.map((line) => JSON.parse(line))
     .find((object) => object.token === corrupted.token);
-  assertEquals(record, { mark: "*", ...recorded });
+  assertEquals(members, { mark: "*", ...published });
 });
 
 test("media verify prints a summary when it is stopped", () =>

@@ -2,7 +2,7 @@
 
 import { MAX_LOCATION, MAX_STATED } from "../../lib/storage/item.ts";
 
-type Record = Readonly<{ [column: string]: string | number | null }>;
+type Row = Readonly<{ [column: string]: string | number | null }>;
 
 const LINKED = {
   token: "6f1d8c1e-6f0a-4d3e-9c3b-0a1b2c3d4e5f",
@@ -18,7 +18,7 @@ const IN_PLACE = {
 };
 
 /** Rows of items at URLs, and whether a database must accept them. */
-export const LINKED_RECORDS: readonly [what: string, record: Record, isSound: boolean][] = [
+export const LINKED_ROWS: readonly [what: string, row: Row, isSound: boolean][] = [
   ["an item at a URL", LINKED, true],
   ["all properties", { ...LINKED, type: "application/x", length: 0, validator: 'W/"x"' }, true],
   ["the longest URL", { ...LINKED, location: "http://".padEnd(MAX_LOCATION, "~") }, true],

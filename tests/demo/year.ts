@@ -8,7 +8,7 @@ import { PROGRAM } from "../../lib/cli/usage.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { FaultLog, lineLog } from "../../lib/log/log.ts";
 import { publishSamples } from "../../lib/publishing/samples.ts";
-import type { Server } from "../../lib/server/handler.ts";
+import type { HandlerOptions } from "../../lib/server/handler.ts";
 import { deprecatedPaths, pathOf } from "../../lib/server/route.ts";
 import type { OwnerPageOptions } from "../../lib/usage/output/owner_page.ts";
 import { DAY_MS } from "../../lib/http/timestamp.ts";
@@ -137,7 +137,7 @@ export async function liveThroughYear(): Promise<Year> {
     log,
   });
   await recorder.start();
-  const server: Server = {
+  const options: HandlerOptions = {
     routes: ROUTES,
     storage: subject.storage,
     config: { cacheMaxAge: 300, policy: POLICY, policies, contact: CONTACT },
@@ -145,7 +145,7 @@ export async function liveThroughYear(): Promise<Year> {
     clock,
     faults: new FaultLog(log),
   };
-  const handle = createHandler({ ...server, recorder });
+  const handle = createHandler({ ...options, recorder });
   for (let start = START; start < END; start += QUARTER_MS) {
     for (const { at, caller: { userAgent, kind } } of callsFrom(start)) {
       now = at;
@@ -159,7 +159,7 @@ export async function liveThroughYear(): Promise<Year> {
   await recorder.flush();
   const evidence = await readSessions(ledger);
 
-  const handleUncounted = createHandler(server);
+  const handleUncounted = createHandler(options);
   return {
     sample: pathOfSample("audio"),
     answer: async (request) => (await handleUncounted(request, END)).response,

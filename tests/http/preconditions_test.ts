@@ -1,6 +1,5 @@
 import { assertEquals } from "@std/assert";
 import {
-  conditionsIn,
   evaluatePreconditions,
   requestedRange,
   type Validators,
@@ -127,35 +126,5 @@ Deno.test("requestedRange() returns the range unless If-Range does not match", (
     assertEquals(beyond, range && "unsatisfiable", note);
     fields.delete("Range");
     assertEquals(requestedRange(fields, { ...validators, length: 10 }, NOW), undefined, note);
-  }
-});
-
-Deno.test("conditionsIn() returns the same key for the same conditions only", () => {
-  const kinds: Fields[] = [
-    {},
-    { "If-None-Match": "" },
-    { "If-None-Match": "null" },
-    { "If-None-Match": '"a"' },
-    { "If-None-Match": '"a", "b"' },
-    { "If-Match": '"a"' },
-    { "If-Match": '"a"', "If-None-Match": '"a"' },
-    { "If-Match": '"a" 0 "b"' },
-    { "If-Modified-Since": DATE },
-    { "If-Modified-Since": LATER },
-    { "If-Unmodified-Since": DATE },
-    { "If-Modified-Since": DATE, "If-Unmodified-Since": DATE },
-    { "If-Modified-Since": DATE, "If-None-Match": "" },
-    { "If-Modified-Since": DATE, "If-None-Match": "*" },
-    { "If-None-Match": `*if-modified-since ${DATE}` }, // one condition that imitates two
-  ];
-  const texts = kinds.map((fields) => conditionsIn(new Headers(fields)));
-  assertEquals(new Set(texts).size, kinds.length);
-  assertEquals(texts[0], "");
-
-  // If-Range applies to Range, which a HEAD ignores (RFC 9110 §14.2).
-  const others = { "If-Range": '"x"', Range: "bytes=0-1", Accept: "*/*" };
-  for (const [index, fields] of kinds.entries()) {
-    const again = new Headers([...Object.entries(others), ...Object.entries(fields).toReversed()]);
-    assertEquals(conditionsIn(again), texts[index]);
   }
 });

@@ -45,11 +45,11 @@ test("media publish s3://… publishes an object in place", () =>
     await store().request("PUT", path, content);
     const published = await run("publish", location, "--language", "de", "--json");
     assertEquals([published.code, published.stderr], [0, ""]);
-    const { publishedAt: _, urls: _urls, source, outcome, token, ...record } = JSON.parse(
+    const { publishedAt: _, urls: _urls, source, outcome, token, ...members } = JSON.parse(
       published.stdout,
     );
     assertEquals([source, outcome], [location, "published"]);
-    assertEquals(record, {
+    assertEquals(members, {
       state: "published",
       ...{ kind: "video", type: "video/mp4", length: content.length, language: "de" },
       sha256: createHash("sha256").update(content).digest("hex"),
@@ -68,7 +68,7 @@ test("media publish s3://… publishes an object in place", () =>
     await using server = await ServerProcess.start(environment, folder);
     const whole = await requestRaw(server.port, "GET", `/media/${token}`);
     assertEquals([whole.status, whole.content], [200, content]);
-    assertEquals(field(whole, "etag"), `"${record.sha256}"`);
+    assertEquals(field(whole, "etag"), `"${members.sha256}"`);
     const part = await requestRaw(server.port, "GET", `/video/${token}`, { Range: "bytes=-100" });
     assertEquals([part.status, part.content], [206, content.slice(-100)]);
 
@@ -335,7 +335,7 @@ test("media import publishes objects in place, and restores an export of a bucke
     const validator = `"${createHash("md5").update(content).digest("hex")}"`;
     const facts = { location, sha256, validator, length: content.length, type: "video/mp4" };
     const [inPlace, stated] = [newToken(), newToken()];
-    const records = [
+    const lines = [
       { path: SAMPLE_MP3, name: "a.mp3" },
       { sha256: MP3_DIGEST, length: 26186, type: "audio/mpeg", token: newToken() },
       { location, token: inPlace, language: "de" },
@@ -349,7 +349,7 @@ test("media import publishes objects in place, and restores an export of a bucke
     ];
     await Deno.writeTextFile(
       `${folder}/in`,
-      records.map((record) => JSON.stringify(record)).join("\n"),
+      lines.map((line) => JSON.stringify(line)).join("\n"),
     );
     const first = await run(["import", `${folder}/in`]);
     assertEquals(first.stdout, "Added: 4; unchanged: 0; refused: 6\n");
@@ -370,8 +370,8 @@ test("media import publishes objects in place, and restores an export of a bucke
     const exported = (await run(["export"])).stdout;
     const listed = exported.trim().split("\n").map((line) => JSON.parse(line));
     for (const token of [inPlace, stated]) {
-      const record = listed.find((record) => record.token === token);
-      const { token: _, publishedAt: _at, name: _name, language: _language, ...rest } = record;
+      const members = listed.find((one) => one.token === token);
+      const { token: _, publishedAt: _at, name: _name, language: _language, ...rest } = members;
       assertEquals(rest, { state: "published", kind: "video", ...facts });
     }
     await Deno.writeTextFile(`${folder}/exported`, exported);
@@ -390,16 +390,16 @@ test("media import publishes objects in place, and restores an export of a bucke
     }
   }));
 
-test("media import ends when the store is down, and blames no record", () =>
+test("media import ends when the store is down, and blames no line", () =>
   inFolder(async (folder) => {
     const environment = store().environment(newPrefix());
     assertEquals((await mediaHere(folder, ["publish", SAMPLE_MP3], environment)).code, 0);
-    const records = [
+    const lines = [
       { location: `s3://${BUCKET}/a.mp4`, token: newToken() },
       { sha256: MP3_DIGEST, length: 26186, type: "audio/mpeg", token: newToken() },
     ];
-    for (const record of records) {
-      await Deno.writeTextFile(`${folder}/in`, JSON.stringify(record));
+    for (const line of lines) {
+      await Deno.writeTextFile(`${folder}/in`, JSON.stringify(line));
       const down = { ...environment, AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${freePort()}` };
       const { code, stdout, stderr } = await mediaHere(folder, ["import", `${folder}/in`], down);
       assertEquals([code, stdout], [

@@ -10,11 +10,11 @@ const test = needing("environment", "network");
 const { signal } = new AbortController();
 
 const STATED = { "Content-Type": "audio/mpeg", "Content-Length": "7", ETag: '"a"' };
-const RECORD = { type: "audio/mpeg", length: 7, validator: '"a"' };
+const FACTS = { type: "audio/mpeg", length: 7, validator: '"a"' };
 
-const itemAt = (location: string, record: Partial<LinkedItem> = RECORD): LinkedItem => ({
+const itemAt = (location: string, facts: Partial<LinkedItem> = FACTS): LinkedItem => ({
   ...{ token: newToken(), kind: "audio", location, publishedAt: 0 },
-  ...record,
+  ...facts,
 });
 
 /** Answers HEAD and GET alike. */
@@ -26,18 +26,18 @@ const stating =
 const onlyGet = (head: number): Answer => (request) =>
   request.method === "HEAD" ? new Response(null, { status: head }) : stating(STATED)(request);
 
-test("compareUrl() reports what differs from the record, as HEAD states and GET confirms", async () => {
+test("compareUrl() reports what differs from the catalogue, as HEAD states and GET confirms", async () => {
   const length = (value: string) => ({ ...STATED, "Content-Length": value });
   const { ETag: _, ...unvalidated } = { ...STATED, "Content-Type": "video/mp4" };
   type Row = [
     what: string,
     answer: Answer,
     expected: RegExp | "same",
-    record?: Partial<LinkedItem>,
+    facts?: Partial<LinkedItem>,
   ];
   const byHead: Row[] = [
-    ["as on record", stating(STATED), "same"],
-    ["nothing on record", stating(STATED), "same", {}],
+    ["as published", stating(STATED), "same"],
+    ["no facts in the catalogue", stating(STATED), "same", {}],
   ];
   const byGet: Row[] = [
     ["HEAD refused", onlyGet(405), "same"],
@@ -68,10 +68,10 @@ test("compareUrl() reports what differs from the record, as HEAD states and GET 
     ["empty", stating(length("0"), 200, ""), /^different: "URL" is empty$/],
   ];
   for (const [methods, rows] of [["HEAD", byHead], ["HEAD GET", byGet]] as const) {
-    for (const [what, answer, expected, record] of rows) {
+    for (const [what, answer, expected, facts] of rows) {
       await using origin = new Origin(answer);
       const location = origin.url("/a.mp3");
-      const comparison = await compareUrl(itemAt(location, record), { signal });
+      const comparison = await compareUrl(itemAt(location, facts), { signal });
       const reason = "reason" in comparison ? `: ${comparison.reason}` : "";
       const found = `${comparison.state}${reason.replace(location, "URL")}`;
       if (expected === "same") assertEquals(found, expected, what);

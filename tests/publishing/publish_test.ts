@@ -92,7 +92,7 @@ test("media publish removes terminal controls from names, and prints none", () =
     assertMatch(wrong.stderr, /argument '\\u001b\[31m\\u202e' is invalid/);
   }));
 
-test("media list and show escape terminal controls in records", async () => {
+test("media list and show escape terminal controls in names", async () => {
   await using subject = await openLocal();
   const token = newToken();
   const name = "a\u202e\x9b\nb";

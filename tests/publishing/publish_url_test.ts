@@ -46,7 +46,7 @@ const OCTETS = { "Content-Type": "application/octet-stream" };
 const SEVEN_BYTES = { "Content-Type": "audio/mpeg", "Content-Length": "7" };
 const DATE = "Sun, 09 Sep 2001 01:46:40 GMT";
 
-test("publishUrl() records what HEAD states, or else what GET states or begins with", async () => {
+test("publishUrl() keeps what HEAD states, or else what GET states or begins with", async () => {
   const mp3 = await Deno.readFile(SAMPLE_MP3);
   const mp4 = await Deno.readFile(SAMPLE_MP4);
   const read = { kind: "audio", type: "audio/mpeg", length: mp3.length } as const;
@@ -226,7 +226,7 @@ async function messageOf(failing: Promise<unknown>): Promise<string> {
   return cause instanceof Error ? `${message}: ${cause.message}` : message;
 }
 
-test("publishUrl() records the URL given, wherever it redirects", async () => {
+test("publishUrl() keeps the URL given, wherever it redirects", async () => {
   await using subject = await openMemory();
   await using elsewhere = new Origin(onlyHead(SEVEN_BYTES));
   await using origin = new Origin(() => Response.redirect(elsewhere.url("/signed?for=a-minute")));

@@ -207,7 +207,7 @@ const LEFTOVERS: [when: string, files: string[]][] = [
   ["while content was being staged", [`staged/${crypto.randomUUID()}`]],
   ["before content was in its place", [`unsettled/${DIGEST}`]],
   [
-    "between content and record, or between tombstone and removal",
+    "between content and entry, or between tombstone and removal",
     [`unsettled/${DIGEST}`, `${DIGEST.slice(0, 2)}/${DIGEST}`],
   ],
 ];

@@ -3,7 +3,7 @@ import { assertSpyCalls } from "@std/testing/mock";
 import { StorageError } from "../../lib/errors/storage_error.ts";
 import type { Policy, RoutePolicies } from "../../lib/lifecycle/policy.ts";
 import { FaultLog, type LogEvent } from "../../lib/log/log.ts";
-import type { ServerConfig } from "../../lib/server/handler.ts";
+import type { HandlerConfig } from "../../lib/server/handler.ts";
 import type { ProblemName } from "../../lib/server/problems.ts";
 import { ReplacedError, UnpublishedError } from "../../lib/storage/errors.ts";
 import type { ItemStorage } from "../../lib/storage/storage.ts";
@@ -21,7 +21,7 @@ import { checkParity, checkProblem, CONFIG, seen, type Send, valueOf } from "./r
 const now = () => Date.parse("2026-11-21T12:00:00Z");
 
 /** A handler, its log events, and a function to send requests to it without a socket. */
-function handlerOn(storage: ItemStorage, config: ServerConfig = CONFIG) {
+function handlerOn(storage: ItemStorage, config: HandlerConfig = CONFIG) {
   const events: LogEvent[] = [];
   const handle = plainHandler({ storage, config, clock: now, log: (event) => events.push(event) });
   const send: Send = async (method, target, fields) => {

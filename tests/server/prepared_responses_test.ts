@@ -2,12 +2,12 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { assertSpyCalls, resolvesNext } from "@std/testing/mock";
 import { StorageError } from "../../lib/errors/storage_error.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { prepareResponses } from "../../lib/server/prepared_responses.ts";
+import { conditionsIn, prepareResponses } from "../../lib/server/prepared_responses.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { Generations, PERIOD_MS } from "../../lib/storage/generations.ts";
 import type { Versioned } from "../../lib/storage/generations.ts";
 import type { LookupResult } from "../../lib/storage/item.ts";
-import type { ItemStorage } from "../../lib/storage/storage.ts";
+import type { CacheableStorage } from "../../lib/storage/storage.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { UsageMeter } from "../../lib/usage/record/meter.ts";
 import { plainHandler, servedHandler } from "../support/handlers.ts";
@@ -57,7 +57,7 @@ Deno.test("a prepared response equals an unprepared one, for the whole table", a
   }
 });
 
-function handlerOn(storage: ItemStorage & Versioned, config = CONFIG) {
+function handlerOn(storage: CacheableStorage & Versioned, config = CONFIG) {
   const clock = { now: NOW };
   const now = () => clock.now;
   const cached = new CachedStorage(storage, storage, now);
@@ -318,4 +318,35 @@ Deno.test("prepareResponses() distinguishes requests by everything that they dep
   const before = handled;
   await send();
   assertEquals(handled, before); // all of them are reused
+});
+
+Deno.test("conditionsIn() returns the same key for the same conditions only", () => {
+  const [date, later] = ["Fri, 20 Nov 2026 00:00:00 GMT", "Fri, 20 Nov 2026 00:00:01 GMT"];
+  const kinds: Record<string, string>[] = [
+    {},
+    { "If-None-Match": "" },
+    { "If-None-Match": "null" },
+    { "If-None-Match": '"a"' },
+    { "If-None-Match": '"a", "b"' },
+    { "If-Match": '"a"' },
+    { "If-Match": '"a"', "If-None-Match": '"a"' },
+    { "If-Match": '"a" 0 "b"' },
+    { "If-Modified-Since": date },
+    { "If-Modified-Since": later },
+    { "If-Unmodified-Since": date },
+    { "If-Modified-Since": date, "If-Unmodified-Since": date },
+    { "If-Modified-Since": date, "If-None-Match": "" },
+    { "If-Modified-Since": date, "If-None-Match": "*" },
+    { "If-None-Match": `*if-modified-since ${date}` }, // one condition that imitates two
+  ];
+  const texts = kinds.map((fields) => conditionsIn(new Headers(fields)));
+  assertEquals(new Set(texts).size, kinds.length);
+  assertEquals(texts[0], "");
+
+  // If-Range applies to Range, which a HEAD ignores (RFC 9110 §14.2).
+  const others = { "If-Range": '"x"', Range: "bytes=0-1", Accept: "*/*" };
+  for (const [index, fields] of kinds.entries()) {
+    const again = new Headers([...Object.entries(others), ...Object.entries(fields).toReversed()]);
+    assertEquals(conditionsIn(again), texts[index]);
+  }
 });

@@ -1,8 +1,7 @@
 /** The server's handler, for tests that send requests to it without a socket. */
 
 import { FaultLog, type Log } from "../../lib/log/log.ts";
-import type { Handler } from "../../lib/server/handler.ts";
-import type { Server } from "../../lib/server/handler.ts";
+import type { Handler, HandlerOptions } from "../../lib/server/handler.ts";
 import { prepareResponses } from "../../lib/server/prepared_responses.ts";
 import type { CachedStorage } from "../../lib/storage/cache.ts";
 import { createHandler } from "../../main.ts";
@@ -10,14 +9,14 @@ import { ROUTES } from "./routes.ts";
 
 /** What a test gives: all but the routes, and where to log faults. */
 type Options =
-  & Omit<Server, "routes" | "faults" | "policies">
-  & Partial<Pick<Server, "policies">>
+  & Omit<HandlerOptions, "routes" | "faults" | "policies">
+  & Partial<Pick<HandlerOptions, "policies">>
   & { readonly log: Log };
 
-function handlerOf({ log, policies, ...server }: Options): Handler {
+function handlerOf({ log, policies, ...options }: Options): Handler {
   return createHandler({
-    ...server,
-    policies: policies ?? (() => server.config.policies),
+    ...options,
+    policies: policies ?? (() => options.config.policies),
     routes: ROUTES,
     faults: new FaultLog(log),
   });

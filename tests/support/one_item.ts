@@ -3,11 +3,12 @@
 import { spy } from "@std/testing/mock";
 import { StorageError } from "../../lib/errors/storage_error.ts";
 import type { LookupResult } from "../../lib/storage/item.ts";
-import type { ItemStorage } from "../../lib/storage/storage.ts";
+import type { CacheableStorage, ItemStorage } from "../../lib/storage/storage.ts";
+import type { Token } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 
 /** Storage that finds one item under every token, and lacks its content. */
-export class OneItem implements ItemStorage {
+export class OneItem implements ItemStorage, CacheableStorage {
   readonly item = { ...newMetadata(), digest: "ab".repeat(32), length: 1000 };
   /** What lookups return. */
   result: LookupResult = { state: "published", kind: "audio", item: this.item };
@@ -29,6 +30,12 @@ export class OneItem implements ItemStorage {
     this.find = spy(find);
     this.open = spy(open);
     this.check = spy(check);
+  }
+
+  readonly isBilled = false;
+
+  lookUp(token: Token): Promise<LookupResult> {
+    return this.find(token, 0);
   }
 
   version(): Promise<number> {

@@ -1,7 +1,7 @@
 /** Routes for tests: those of the server, with the same two deprecated ones whichever it has. */
 
 import type { Policy, RoutePolicies } from "../../lib/lifecycle/policy.ts";
-import type { ServerConfig } from "../../lib/server/handler.ts";
+import type { HandlerConfig } from "../../lib/server/handler.ts";
 import { deprecatedPaths, type Route } from "../../lib/server/route.ts";
 import { ROUTES as SERVED } from "../../main.ts";
 import { fromRoot } from "./paths.ts";
@@ -29,7 +29,7 @@ export const MAIN = fromRoot(
 export function underPolicy(
   policy: Policy,
   own: RoutePolicies = {},
-): Pick<ServerConfig, "policy" | "policies"> {
+): Pick<HandlerConfig, "policy" | "policies"> {
   const policies = deprecatedPaths(ROUTES).map((path) => [path, own[path] ?? policy]);
   return { policy, policies: Object.fromEntries(policies) };
 }

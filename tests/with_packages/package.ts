@@ -292,7 +292,7 @@ test("README's program for Express runs as it is pasted, and counts routes witho
   }
 });
 
-test("README's content of refusals is sent by every door, and its mount by a version varies", async () => {
+test("README's content of refusals is sent in every framework, and its mount by a version varies", async () => {
   const { folder, node } = installed();
   const { text, errors } = await run(folder, node, "refusals.mts");
   assertEquals(text, "passed\n", errors);

@@ -116,7 +116,7 @@ async function callUntilClosed(port: number, path: string): Promise<number> {
   }
 }
 
-/** The program for Express of the room's README, on a database. */
+/** The program for Express of the README, on a database. */
 async function expressProgram(database: string): Promise<string> {
   const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
   const [, program = ""] = /```js ignore\n([^]*?)```/.exec(readme) ?? [];

@@ -4,7 +4,7 @@ import { RefusedError } from "../../errors/refused_error.ts";
 import type { MediaStorage } from "../../storage/media/media_storage.ts";
 import type { Token } from "../../storage/token.ts";
 import { derivedToken, factsOf, requireSame } from "./facts.ts";
-import type { ImportRecord } from "./imported_record.ts";
+import type { ValidLine } from "./valid_line.ts";
 import { UndetectedError } from "../media_type.ts";
 import { describeFile, fileName, type Found, publishFile } from "../publish.ts";
 import { describeObject, publishObject, refusalOfObject } from "../publish_object.ts";
@@ -13,51 +13,51 @@ export interface ContentOptions {
   /** Whether to find out what would be done, without doing it. */
   readonly isDryRun: boolean;
   readonly signal: AbortSignal;
-  /** Resolves a path given in a record, or throws its refusal. */
+  /** Resolves a path given in a line, or throws its refusal. */
   readonly resolve: (path: string) => Promise<string>;
 }
 
-/** A record whose content may have to be read. */
-export type ContentRecord = ImportRecord & { readonly source: "file" | "object" };
+/** A line whose content may have to be read. */
+export type ContentLine = ValidLine & { readonly source: "file" | "object" };
 
 /**
- * Publishes the content of a record, unless it is already published.
+ * Publishes the content of a line, unless it is already published.
  *
  * @param token Left out if it depends on the content.
  * @throws {RefusedError} When it cannot be published, or another item has its token.
  */
 export async function importContent(
   storage: MediaStorage,
-  record: ContentRecord,
+  line: ContentLine,
   token: Token | undefined,
   options: ContentOptions,
 ): Promise<"added" | "unchanged"> {
   try {
-    return await publishRecord(storage, record, token, options);
+    return await publishLine(storage, line, token, options);
   } catch (error) {
     if (error instanceof UndetectedError) {
       const { advice, unstated, kind } = error;
       throw new RefusedError(`${advice} as "${unstated}"`, { kind }); // an import has no --type
     }
-    throw record.source === "file" ? error : await refusalOfObject(storage, error);
+    throw line.source === "file" ? error : await refusalOfObject(storage, error);
   }
 }
 
-async function publishRecord(
+async function publishLine(
   storage: MediaStorage,
-  record: ContentRecord,
+  line: ContentLine,
   token: Token | undefined,
   { isDryRun, resolve, signal }: ContentOptions,
 ): Promise<"added" | "unchanged"> {
-  const isFile = record.source === "file";
-  const place = isFile ? await resolve(record.path) : record.location;
-  const { kind, type, length, sha256, language, publishedAt, name = fileName(place) } = record;
-  const validator = isFile ? undefined : record.validator;
+  const isFile = line.source === "file";
+  const place = isFile ? await resolve(line.path) : line.location;
+  const { kind, type, length, sha256, language, publishedAt, name = fileName(place) } = line;
+  const validator = isFile ? undefined : line.validator;
   const expected = { digest: sha256, length, validator };
   const options = { kind, type, name, signal, expected };
-  let facts = factsOf(record, { type, length, sha256, name, language: null });
+  let facts = factsOf(line, { type, length, sha256, name, language: null });
   let known = token && (await storage.catalogue.findAll([token])).get(token);
-  // If its digest is stated, a file need not be read to find it on record.
+  // If its digest is stated, a file need not be read to find it in the catalogue.
   const isRead = isFile && sha256 === undefined && (token === undefined || known !== undefined);
   let found: Found | undefined;
   if (isRead || isDryRun && known === undefined) {

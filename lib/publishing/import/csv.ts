@@ -1,9 +1,9 @@
-/** CSV (RFC 4180) whose first line names the members of the records in the lines after it. */
+/** CSV (RFC 4180) whose first line names the members of the records after it. */
 
 import { parse } from "@std/csv/parse";
 import { RefusedError } from "../../errors/refused_error.ts";
 import { quoted } from "../../input/printable.ts";
-import { decodeLine, MEMBERS, type RawRecord } from "./imported_record.ts";
+import { decodeLine, MEMBERS, type RawLine } from "./valid_line.ts";
 
 /** The members whose values are numbers. */
 const NUMBERS: readonly string[] = ["length"];
@@ -69,10 +69,10 @@ function requireSeparator(separator: string): void {
  * @returns `undefined` if all values are empty.
  * @throws {RefusedError} If it does not fit the header, or is not CSV.
  */
-export function readRow(
+export function readRecord(
   bytes: Uint8Array,
   { separator, columns }: CsvHeader,
-): RawRecord | undefined {
+): RawLine | undefined {
   const cells = cellsIn(decodeLine(bytes), separator);
   if (cells === undefined) {
     const expected = 'expected quotes around a whole value, and "" for a quote in it';

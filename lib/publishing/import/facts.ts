@@ -1,25 +1,25 @@
-/** Comparing records to import with the catalogue. */
+/** Comparing lines to import with the catalogue. */
 
 import { createHash } from "node:crypto";
 import { RefusedError } from "../../errors/refused_error.ts";
 import { type CatalogueEntry, entryOf } from "../../storage/item.ts";
 import { type Token, tokenOf } from "../../storage/token.ts";
-import { type ImportRecord, refusalOfMember } from "./imported_record.ts";
+import { refusalOfMember, type ValidLine } from "./valid_line.ts";
 import { fileName } from "../publish.ts";
-import { toRecord } from "../exported_record.ts";
+import { membersOf } from "../members.ts";
 
-/** Facts by their names in records: `null` means none, `undefined` means not stated. */
+/** Facts by the names of their members: `null` means none, `undefined` means not stated. */
 type Facts = Readonly<Record<string, string | number | null | undefined>>;
 
-/** Thrown when a token is on record with other facts. */
+/** Thrown when the catalogue has a token with other facts. */
 export class ConflictError extends RefusedError {}
 
 /** The facts that count as none unless they are stated. */
 const OPTIONAL = ["type", "length", "sha256", "name", "language", "location", "validator"];
 export const NONE: Facts = Object.fromEntries(OPTIONAL.map((name) => [name, null]));
 
-/** Returns the facts that a record states, and defaults for the others. */
-export function factsOf({ source: _, token: __, ...stated }: ImportRecord, defaults: Facts): Facts {
+/** Returns the facts that a line states, and defaults for the others. */
+export function factsOf({ source: _, token: __, ...stated }: ValidLine, defaults: Facts): Facts {
   const { path: _path, publishedAt, unpublishedAt, ...facts }: Facts = stated;
   return {
     ...defaults,
@@ -34,7 +34,7 @@ function isoOf(instant: Facts[string]): string | undefined {
 }
 
 /**
- * Requires the facts of a record to match the entry of its token.
+ * Requires the facts of a line to match the entry of its token.
  *
  * @throws {ConflictError} For the first difference.
  */
@@ -44,13 +44,13 @@ export function requireSame(facts: Facts, token: Token, found: CatalogueEntry): 
     const reason = `it was unpublished at ${at}, and tokens are never reused`;
     throw conflictOf("token", token, { reason, kind: "unpublished" });
   }
-  const known: Facts = { ...NONE, ...toRecord(token, found) };
+  const known: Facts = { ...NONE, ...membersOf(token, found) };
   for (const [name, value] of Object.entries(facts)) {
     const other = known[name];
     if (value === undefined || value === other) continue;
     const reason = `token ${token} has ${other === null ? "none" : JSON.stringify(other)}` +
-      " on record, and items never change";
-    throw conflictOf(name, value, { reason, kind: "another on record" });
+      " in the catalogue, and items never change";
+    throw conflictOf(name, value, { reason, kind: "another in the catalogue" });
   }
 }
 
@@ -60,7 +60,7 @@ function conflictOf(...args: Parameters<typeof refusalOfMember>): ConflictError 
 }
 
 /**
- * Derives the token of a record without one: the same for the same source, so that importing a file
+ * Derives the token of a line without one: the same for the same source, so that importing a file
  * again changes nothing. Like all tokens, it has the form of a random UUID (version 4).
  *
  * @param source The location, or the digest and name of the content.
@@ -74,38 +74,38 @@ export function derivedToken(...source: (string | undefined)[]): Token {
   return tokenOf(`${part(0, 4)}-${part(4, 6)}-${part(6, 8)}-${part(8, 10)}-${part(10, 16)}`);
 }
 
-/** Derives the token of a record without one, if the record alone determines it. */
-export function derivedTokenOf(record: ImportRecord): Token | undefined {
-  switch (record.source) {
+/** Derives the token of a line without one, if the line alone determines it. */
+export function derivedTokenOf(line: ValidLine): Token | undefined {
+  switch (line.source) {
     case "tombstone":
-      return record.token;
+      return line.token;
     case "file": {
-      const { sha256, path, name = fileName(path) } = record;
+      const { sha256, path, name = fileName(path) } = line;
       return sha256 === undefined ? undefined : derivedToken(sha256, name);
     }
     case "content":
-      return derivedToken(record.sha256, record.name);
+      return derivedToken(line.sha256, line.name);
     default:
-      return derivedToken(record.location);
+      return derivedToken(line.location);
   }
 }
 
-/** Returns the entry for a record, if the record alone determines it. */
+/** Returns the entry for a line, if the line alone determines it. */
 export function entryFor(
-  record: ImportRecord,
+  line: ValidLine,
   token: Token,
   now: number,
 ): CatalogueEntry | undefined {
-  if (record.source === "tombstone") {
-    const { kind, unpublishedAt = now } = record;
+  if (line.source === "tombstone") {
+    const { kind, unpublishedAt = now } = line;
     return { state: "unpublished", kind, unpublishedAt };
   }
-  if (record.source === "file") return undefined;
-  if (record.source === "url") {
-    const { source: _, state: __, publishedAt = now, ...stated } = record;
+  if (line.source === "file") return undefined;
+  if (line.source === "url") {
+    const { source: _, state: __, publishedAt = now, ...stated } = line;
     return entryOf({ ...stated, token, publishedAt });
   }
-  const { source, state: _, sha256: digest, publishedAt = now, ...stated } = record;
+  const { source, state: _, sha256: digest, publishedAt = now, ...stated } = line;
   const { kind, type, length } = stated;
   if (kind === undefined || type === undefined || length === undefined || digest === undefined) {
     return undefined;

@@ -1,7 +1,7 @@
 /**
- * Importing records in the order of their lines. Each record gets one outcome.
+ * Importing lines in order. Each gets one outcome.
  *
- * The records that arrive together, a few hundred of a file, are looked up at once and added in one
+ * The lines that arrive together, a few hundred of a file, are looked up at once and added in one
  * transaction. They are imported one by one if one of them copies content, unpublishes an item, or
  * has the token of another, because then each must see the effect of those before it.
  */
@@ -14,9 +14,9 @@ import { MissingError } from "../../storage/errors.ts";
 import type { CatalogueEntry } from "../../storage/item.ts";
 import type { Added, MediaStorage } from "../../storage/media/media_storage.ts";
 import type { Token } from "../../storage/token.ts";
-import { type ContentOptions, type ContentRecord, importContent } from "./content.ts";
+import { type ContentLine, type ContentOptions, importContent } from "./content.ts";
 import { ConflictError, derivedTokenOf, entryFor, factsOf, NONE, requireSame } from "./facts.ts";
-import { type ImportRecord, readRecord } from "./imported_record.ts";
+import { validateLine, type ValidLine } from "./valid_line.ts";
 import { type ImportInput, isBlank } from "./input.ts";
 import type { ImportLine } from "./lines.ts";
 
@@ -26,7 +26,7 @@ const MAX_BATCH = 1_000;
 /** The maximum number of tokens to remember, to name the line of one that occurs again. */
 const MAX_SEEN = 1_000_000;
 
-/** The number of records by outcome. */
+/** The number of lines by outcome. */
 export interface ImportCounts {
   added: number;
   unchanged: number;
@@ -35,7 +35,7 @@ export interface ImportCounts {
   unpublished: number;
 }
 
-/** Why a record is refused. */
+/** Why a line is refused. */
 export interface Refusal {
   readonly reason: string;
   /** What is wrong, without the values in the reason; {@linkcode MISSING_CONTENT}, or another. */
@@ -50,28 +50,28 @@ interface ImportOptions extends ContentOptions, UnpublishOptions {
   readonly derivesTokens: boolean;
   /** Counts the outcomes; valid even after an error. */
   readonly outcomes: ImportCounts;
-  /** Called for each refused record. */
+  /** Called for each refused line. */
   readonly refuse: (line: ImportLine, refusal: Refusal) => Promise<void>;
-  /** Called after each record whose content was already in storage. */
+  /** Called after each line whose content was already in storage. */
   readonly find: () => void;
-  /** Called after each record that is not blank. */
+  /** Called after each line that is not blank. */
   readonly onProgress: (line: ImportLine) => void;
 }
 
-/** A line with a valid record. */
+/** A valid line. */
 interface Candidate {
   readonly line: ImportLine;
-  readonly record: ImportRecord;
+  readonly valid: ValidLine;
   /** Left out if it depends on the content. */
   readonly token?: Token | undefined;
   /** The entry to add to the catalogue; left out if the content must be read first. */
   readonly entry?: CatalogueEntry | undefined;
 }
 
-/** A line without a valid record. */
+/** An invalid line. */
 interface Unreadable {
   readonly line: ImportLine;
-  readonly record?: undefined;
+  readonly valid?: undefined;
   readonly token?: undefined;
   readonly entry?: undefined;
   readonly refusal: Error;
@@ -79,7 +79,7 @@ interface Unreadable {
 
 type ParsedLine = Candidate | Unreadable;
 
-export async function importRecords(
+export async function importLines(
   storage: MediaStorage,
   input: ImportInput,
   options: ImportOptions,
@@ -96,13 +96,13 @@ export async function importRecords(
         if (token === undefined || seen.size === MAX_SEEN || seen.has(token)) continue;
         seen.set(token, line.number);
       }
-      await importLines(storage, parsed, { ...options, seen });
+      await importBatch(storage, parsed, { ...options, seen });
     }
   }
 }
 
 /** Imports lines in order: all at once, or one by one if one may depend on another. */
-async function importLines(
+async function importBatch(
   storage: MediaStorage,
   lines: readonly ParsedLine[],
   options: ImportOptions & { readonly seen: ReadonlyMap<Token, number> },
@@ -110,11 +110,11 @@ async function importLines(
   const { outcomes, isDryRun, refuse, onProgress, seen } = options;
   const tokens = lines.flatMap(({ token }) => token ?? []);
   const known = await storage.catalogue.findAll(tokens);
-  const isAlone = ({ record, token, entry }: ParsedLine) =>
-    record !== undefined &&
+  const isAlone = ({ valid, token, entry }: ParsedLine) =>
+    valid !== undefined &&
     (token === undefined || entry === undefined || isUnpublishing(entry, known.get(token)));
   if (lines.length > 1 && (new Set(tokens).size < tokens.length || lines.some(isAlone))) {
-    for (const line of lines) await importLines(storage, [line], options);
+    for (const line of lines) await importBatch(storage, [line], options);
     return;
   }
   const unknown = lines.flatMap(({ token, entry }) =>
@@ -122,12 +122,12 @@ async function importLines(
   );
   const result = { known, ...await storage.addAll(unknown, isDryRun) };
   for (const parsed of lines) {
-    const outcome = parsed.record === undefined
+    const outcome = parsed.valid === undefined
       ? parsed.refusal
       : await outcomeOf(storage, parsed, result, options);
     if (typeof outcome === "string") {
       outcomes[outcome]++;
-      if (parsed.record?.source === "content") options.find();
+      if (parsed.valid?.source === "content") options.find();
     } else {
       const first = outcome instanceof ConflictError && parsed.token && seen.get(parsed.token);
       const isAgain = typeof first === "number" && first < parsed.line.number;
@@ -140,7 +140,7 @@ async function importLines(
 }
 
 /**
- * Returns the outcome of a record.
+ * Returns the outcome of a valid line.
  *
  * @param result The entries that were there before, and the result of adding the others.
  */
@@ -155,7 +155,7 @@ async function outcomeOf(
   if (fault !== undefined) return fault;
   if (token && added.has(token)) return "added";
   try {
-    return await importRecord(storage, candidate, token && known.get(token), options);
+    return await importLine(storage, candidate, token && known.get(token), options);
   } catch (error) {
     options.signal.throwIfAborted();
     if (error instanceof StorageError) throw error;
@@ -170,19 +170,19 @@ function kindOf(error: Error): string {
 }
 
 /**
- * Publishes the content of a record, or compares it with the entry of its token; a tombstone
+ * Publishes the content of a line, or compares it with the entry of its token; a tombstone
  * unpublishes.
  *
  * @param known The entry that was there before, if there was one.
  */
-async function importRecord(
+async function importLine(
   storage: MediaStorage,
-  { record, token, entry }: Candidate,
+  { valid, token, entry }: Candidate,
   known: CatalogueEntry | undefined,
   options: ImportOptions,
 ): Promise<"added" | "unchanged"> {
   if (token === undefined || entry === undefined) {
-    return await importContent(storage, record as ContentRecord, token, options);
+    return await importContent(storage, valid as ContentLine, token, options);
   }
   const find = async () => await storage.catalogue.find(token) as CatalogueEntry;
   let found = known ?? await find(); // added by another process meanwhile
@@ -195,7 +195,7 @@ async function importRecord(
     }
     found = await find(); // another process has unpublished it
   }
-  requireSame(factsOf(record, NONE), token, found);
+  requireSame(factsOf(valid, NONE), token, found);
   return "unchanged";
 }
 
@@ -207,7 +207,7 @@ function isUnpublishing(
   return entry.state === "unpublished" && known !== undefined && known.state !== "unpublished";
 }
 
-/** Parses a record; `undefined` if it has no values. */
+/** Parses a line; `undefined` if it has no values. */
 function parse(
   line: ImportLine,
   input: ImportInput,
@@ -216,9 +216,9 @@ function parse(
   try {
     const raw = input.parse(line.bytes);
     if (raw === undefined) return undefined;
-    const record = readRecord(raw, options);
-    const token = record.token ?? derivedTokenOf(record);
-    return { line, record, token, entry: token && entryFor(record, token, Date.now()) };
+    const valid = validateLine(raw, options);
+    const token = valid.token ?? derivedTokenOf(valid);
+    return { line, valid, token, entry: token && entryFor(valid, token, Date.now()) };
   } catch (error) {
     return { line, refusal: error as Error };
   }

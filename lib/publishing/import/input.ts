@@ -1,23 +1,23 @@
 /** Reading what is imported: JSON objects, one per line, or CSV. */
 
 import { RefusedError } from "../../errors/refused_error.ts";
-import { type CsvHeader, readHeader, readRow, separatorIn } from "./csv.ts";
+import { type CsvHeader, readHeader, readRecord, separatorIn } from "./csv.ts";
 import { joinRecords } from "./csv_records.ts";
-import { parseLine, type RawRecord, shownLine } from "./imported_record.ts";
+import { parseLine, type RawLine, shownLine } from "./valid_line.ts";
 import { type ImportLine, MAX_LINE_BYTES, readLines } from "./lines.ts";
 
-/** The records to import. */
+/** What is imported. */
 export interface ImportInput {
-  /** The lines before the first record. Refused records need them to be imported again. */
+  /** The lines of CSV before the first to import. Refused lines need them to be imported again. */
   readonly header: readonly ImportLine[];
-  /** The lines of each record, in groups that arrive together. Some may be blank. */
+  /** The lines to import, in groups that arrive together. Some may be blank. */
   readonly groups: AsyncIterable<readonly ImportLine[]>;
   /**
-   * Parses a record. Returns `undefined` if it has no values.
+   * Parses a line. Returns `undefined` if it has no values.
    *
    * @throws {RefusedError} If it is invalid.
    */
-  readonly parse: (bytes: Uint8Array) => RawRecord | undefined;
+  readonly parse: (bytes: Uint8Array) => RawLine | undefined;
 }
 
 const FORMATS = "expected JSON objects, one per line, or CSV whose first line has names like " +
@@ -52,7 +52,7 @@ export async function readInput(
       return {
         header: csv.lines,
         groups: joinRecords(allOf(left, groups), csv.header.separator),
-        parse: (bytes) => readRow(bytes, csv.header),
+        parse: (bytes) => readRecord(bytes, csv.header),
       };
     }
     isJson = lines.some(isObject);
@@ -62,7 +62,7 @@ export async function readInput(
   return { header: [], groups: allOf(rest, groups), parse: parseJson };
 }
 
-function parseJson(bytes: Uint8Array): RawRecord {
+function parseJson(bytes: Uint8Array): RawLine {
   return { members: parseLine(bytes), missing: {} };
 }
 

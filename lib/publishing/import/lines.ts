@@ -3,12 +3,13 @@
 import { Buffer } from "node:buffer";
 import { RefusedError } from "../../errors/refused_error.ts";
 
-/** The maximum length of a line: many times that of the longest record. */
+/** The maximum length of a line: many times that of the longest valid one. */
 export const MAX_LINE_BYTES = 65_536;
 
 /** The byte that ends a line. */
 export const NEWLINE = 0x0a;
 
+/** A line to import. A record of CSV counts as one, even if its values have line breaks. */
 export interface ImportLine {
   /** Counted from 1. */
   readonly number: number;
@@ -19,7 +20,7 @@ export interface ImportLine {
 /**
  * Splits chunks of bytes into lines, yielded in one group per chunk.
  *
- * @throws {RefusedError} When a line is too long to be a record.
+ * @throws {RefusedError} When a line is too long to be valid.
  */
 export async function* readLines(
   chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
@@ -37,7 +38,7 @@ export async function* readLines(
     rest = bytes.subarray(start);
     yield lines;
     if (rest.length > MAX_LINE_BYTES) {
-      const fault = `Line ${number} is longer than ${MAX_LINE_BYTES} bytes; expected one record`;
+      const fault = `Line ${number} is longer than ${MAX_LINE_BYTES} bytes; expected one item`;
       throw new RefusedError(`${fault} per line. Correct line ${number} first`);
     }
   }

@@ -24,7 +24,7 @@ import {
 } from "../item.ts";
 import { type Token, tokenOf } from "../token.ts";
 
-export type CatalogueRecord = readonly [Token, CatalogueEntry];
+export type TokenEntry = readonly [Token, CatalogueEntry];
 
 /** The columns of an item, each with its type and the property of items or tombstones in it. */
 const COLUMNS = [
@@ -124,7 +124,7 @@ export class Catalogue implements Versioned {
    * @param entries At most one for each token.
    * @returns The tokens that were added.
    */
-  async addAll(entries: readonly CatalogueRecord[]): Promise<ReadonlySet<Token>> {
+  async addAll(entries: readonly TokenEntry[]): Promise<ReadonlySet<Token>> {
     if (entries.length === 0) return new Set();
     const parts = chunksOf(entries, this.#database.batch);
     const inserts = parts.map((part) => this.#insert(part, "TRUE"));
@@ -155,7 +155,7 @@ export class Catalogue implements Versioned {
   }
 
   /** Returns a statement that adds entries on a condition, and skips tokens that were ever used. */
-  #insert(entries: readonly CatalogueRecord[], condition: string): Statement {
+  #insert(entries: readonly TokenEntry[], condition: string): Statement {
     const types = COLUMNS.map(([, type]) => type);
     const { text, values } = this.#database.rowsOf(types, entries.map(itemValuesOf));
     return {
@@ -242,7 +242,7 @@ export class Catalogue implements Versioned {
     for await (const row of rows) yield [tokenIn(row), readEntry(row)];
   }
 
-  /** Records the identifier of the content store, unless one is already recorded. */
+  /** Sets the identifier of the content store, unless there is one already. */
   async claimContent(id: string): Promise<string> {
     const known = await this.contentId();
     if (known !== null) return known;
@@ -252,7 +252,7 @@ export class Catalogue implements Versioned {
     return await this.contentId() ?? id;
   }
 
-  /** Returns the identifier of the content store on record; `null` if there is none. */
+  /** Returns the identifier of the content store; `null` if there is none yet. */
   async contentId(): Promise<string | null> {
     const [row] = await this.#database.query({ text: "SELECT content FROM media_head_catalogue" });
     return row?.["content"] as string | null;
@@ -271,7 +271,7 @@ function itemWith(
 }
 
 /** Returns an entry's values in {@linkcode ITEM_COLUMNS}. */
-function itemValuesOf([token, entry]: CatalogueRecord): Value[] {
+function itemValuesOf([token, entry]: TokenEntry): Value[] {
   const facts: Partial<PublishedItem & LinkedItem & { unpublishedAt: number }> =
     entry.state === "unpublished" ? entry : entry.item;
   return COLUMNS.map(([, , property]) => property === "token" ? token : facts[property] ?? null);

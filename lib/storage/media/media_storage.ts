@@ -9,12 +9,11 @@ import { StorageError } from "../../errors/storage_error.ts";
 import type { ByteRange } from "../../http/byte_range.ts";
 import type { Body } from "../../http/outcome.ts";
 import { quoted } from "../../input/printable.ts";
-import type { Catalogue, CatalogueRecord } from "../catalogue/catalogue.ts";
+import type { Catalogue, TokenEntry } from "../catalogue/catalogue.ts";
 import type { ContentStore, ExistingContent, Leftover, Source } from "../content/content_store.ts";
 import { MissingError, ReplacedError, UnpublishedError } from "../errors.ts";
 import type { ContentReference, FailedRead, LookupResult, PublishedItem } from "../item.ts";
-import type { ObjectChecks } from "../object_checks.ts";
-import type { ItemStorage, OnFault } from "../storage.ts";
+import type { CacheableStorage, FindFault, ItemStorage, OnFault } from "../storage.ts";
 import type { Token } from "../token.ts";
 
 /** The timeout of a storage check, in milliseconds. */
@@ -29,28 +28,30 @@ export interface Added {
   readonly faults: ReadonlyMap<Token, Error>;
 }
 
-export class MediaStorage implements ItemStorage {
+export class MediaStorage implements ItemStorage, CacheableStorage {
   #contentId: string | undefined;
 
   /** Both are closed by the caller. */
   constructor(readonly catalogue: Catalogue, readonly content: ContentStore) {}
 
-  async find(token: Token, _now?: number, checks?: ObjectChecks): Promise<LookupResult> {
+  get isBilled(): boolean {
+    return this.content.kind === "bucket";
+  }
+
+  async find(token: Token): Promise<LookupResult> {
+    return await this.lookUp(token, (_, ask) => ask());
+  }
+
+  async lookUp(token: Token, findFault: FindFault): Promise<LookupResult> {
     const result = await this.catalogue.find(token);
     if (result.state !== "published") return result;
     const { item } = result;
-    const fault = await this.#faultOf(item, checks).catch((error: unknown) => error);
+    const ask = (read?: FailedRead) => this.#contentFault(item, read);
+    const fault = await findFault(item, ask).catch((error: unknown) => error);
     if (fault === undefined) return result;
     const current = await this.catalogue.find(token);
     if (current.state !== "published") return current; // unpublished meanwhile
     throw fault;
-  }
-
-  async #faultOf(item: PublishedItem, checks?: ObjectChecks): Promise<StorageError | undefined> {
-    const ask = (read?: FailedRead) => this.#contentFault(item, read);
-    const isBilled = this.content.kind === "bucket"; // a look at a file costs microseconds
-    if (checks !== undefined && isBilled) return await checks.faultOf(item, ask);
-    return checks?.faultFound(item) ?? await ask();
   }
 
   async open(item: PublishedItem, range?: ByteRange, onFault?: OnFault): Promise<Body> {
@@ -101,8 +102,8 @@ export class MediaStorage implements ItemStorage {
   }
 
   /**
-   * Checks that the content store is the one that the catalogue's items use, if it has one on
-   * record. Changes nothing.
+   * Checks that the content store is the one that the catalogue has claimed, if it has claimed one.
+   * Changes nothing.
    */
   async checkContent(): Promise<void> {
     const id = await this.catalogue.contentId();
@@ -164,16 +165,16 @@ export class MediaStorage implements ItemStorage {
    * Adds entries in one transaction. Their content must already be stored, or be at a public URL.
    * Skips entries whose content is missing, or whose token was ever used.
    *
-   * @param records At most one for each token.
+   * @param entries At most one for each token.
    * @param isDryRun Whether to report what would be added, without adding it.
    * @returns The tokens that were added, and the content faults of others.
    */
-  async addAll(records: readonly CatalogueRecord[], isDryRun = false): Promise<Added> {
-    const items = records.flatMap(([, entry]) => entry.state === "published" ? [entry.item] : []);
+  async addAll(entries: readonly TokenEntry[], isDryRun = false): Promise<Added> {
+    const items = entries.flatMap(([, entry]) => entry.state === "published" ? [entry.item] : []);
     const copied = items.filter(({ location }) => location === undefined);
     const add = async () => {
       const faults = await this.#importFaults(items);
-      const valid = records.filter(([token]) => !faults.has(token));
+      const valid = entries.filter(([token]) => !faults.has(token));
       const tokens = valid.map(([token]) => token);
       return { added: isDryRun ? new Set(tokens) : await this.catalogue.addAll(valid), faults };
     };

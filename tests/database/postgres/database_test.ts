@@ -10,7 +10,7 @@ import type { Schema } from "../../../lib/database/sql/schema.ts";
 import { RefusedError } from "../../../lib/errors/refused_error.ts";
 import { StorageError } from "../../../lib/errors/storage_error.ts";
 import { messageOf } from "../../../lib/input/printable.ts";
-import type { CatalogueRecord } from "../../../lib/storage/catalogue/catalogue.ts";
+import type { TokenEntry } from "../../../lib/storage/catalogue/catalogue.ts";
 import { CATALOGUE } from "../../../lib/storage/catalogue/schema.ts";
 import type { Engine } from "../../../lib/storage/engines/engine.ts";
 import { entryOf } from "../../../lib/storage/item.ts";
@@ -18,7 +18,7 @@ import { newToken } from "../../../lib/storage/token.ts";
 import { Ledger } from "../../../lib/usage/record/ledger.ts";
 import type { Session } from "../../../lib/usage/record/records.ts";
 import { LEDGER } from "../../../lib/usage/record/schema.ts";
-import { LINKED_RECORDS } from "../linked_rows.ts";
+import { LINKED_ROWS } from "../linked_rows.ts";
 import { newMetadata } from "../../storage/storage_suite.ts";
 import { COUNT } from "../../support/counted_call.ts";
 import { addRows, begin, FOREVER } from "../../support/ledger_rows.ts";
@@ -73,7 +73,7 @@ test("two processes that add the same items in opposite orders do not deadlock",
   const url = server().urlOf(await server().createDatabase());
   const engines = [await openEngine(url), await openEngine(url)];
   for (let round = 0; round < Number(Deno.env.get("ROUNDS") ?? 6); round++) {
-    const entries = Array.from({ length: 400 }, (): CatalogueRecord => {
+    const entries = Array.from({ length: 400 }, (): TokenEntry => {
       const item = { ...newMetadata(), ...ITEM };
       return [item.token, entryOf(item)];
     });
@@ -409,9 +409,9 @@ test("a database that does not tell its timeline has none, but a fault is no suc
 
 test("PostgreSQL itself rejects malformed items at URLs", async () => {
   await using database = await openDatabase(server().urlOf(await server().createDatabase()));
-  for (const [what, record, isSound] of LINKED_RECORDS) {
-    const values = Object.values(record);
-    const text = `INSERT INTO media_head_item (${Object.keys(record)})
+  for (const [what, row, isSound] of LINKED_ROWS) {
+    const values = Object.values(row);
+    const text = `INSERT INTO media_head_item (${Object.keys(row)})
       VALUES (${values.map((_, index) => `$${index + 1}`)})`;
     const said = await database.query({ text, values })
       .then(() => "taken", ({ cause }) => String(cause));

@@ -4,13 +4,13 @@ import { creationOf, type Schema } from "../../../lib/database/sql/schema.ts";
 import { DIALECT } from "../../../lib/database/sqlite/dialect.ts";
 import { CATALOGUE } from "../../../lib/storage/catalogue/schema.ts";
 import { LEDGER } from "../../../lib/usage/record/schema.ts";
-import { LINKED_RECORDS } from "../linked_rows.ts";
+import { LINKED_ROWS } from "../linked_rows.ts";
 import { COUNT } from "../../support/counted_call.ts";
 
-type Record = Readonly<{ [column: string]: SQLInputValue | undefined }>;
+type Row = Readonly<{ [column: string]: SQLInputValue | undefined }>;
 
 /** A row of a table, and whether it is valid. */
-type Row = [what: string, table: string, record: Record, isSound: boolean];
+type Case = [what: string, table: string, row: Row, isSound: boolean];
 
 const ITEM = {
   token: "6f1d8c1e-6f0a-4d3e-9c3b-0a1b2c3d4e5f",
@@ -24,7 +24,7 @@ const TOMBSTONE = { token: ITEM.token, kind: "video", unpublished_at: 5 };
 const AT_URL = { ...TOMBSTONE, unpublished_at: null, location: "https://h/", published_at: 5 };
 const NUL = "\0";
 
-const ITEMS: Row[] = [
+const ITEMS: Case[] = [
   ["an item", ITEM, true],
   ["an item with all properties", { ...ITEM, name: 'a "b".mp3', language: "de-AT" }, true],
   ["an item without content", { ...ITEM, length: 0 }, true],
@@ -57,8 +57,8 @@ const ITEMS: Row[] = [
   ),
   ["a URL and more", { ...AT_URL, location: `https://h/${NUL}\r\nX: y` }, false],
   ["a validator and more", { ...AT_URL, validator: `x${NUL}\n` }, false],
-  ...LINKED_RECORDS,
-].map(([what, record, isSound]) => [what, "item", record, isSound] as Row);
+  ...LINKED_ROWS,
+].map(([what, row, isSound]) => [what, "item", row, isSound] as Case);
 
 const USAGE = { ...COUNT, day: "2027-02-01", client: "curl", calls: 3, last: 5 };
 const CALLS = { day: 20_000, route: "/v1", client: "curl", calls: 3 };
@@ -75,7 +75,7 @@ const SESSION = {
 };
 const INTENT = { id: "i", session: "a", sequence: 0, route: "/v1", since: 5, until: 9 };
 
-const LEDGER_ROWS: Row[] = [
+const LEDGER_ROWS: Case[] = [
   ["a row", "usage", USAGE, true],
   ["no day", "usage", { ...USAGE, day: null }, false],
   ["an invalid day", "usage", { ...USAGE, day: "2027-02-29" }, false],
@@ -125,15 +125,15 @@ const LEDGER_ROWS: Row[] = [
 ];
 
 /** Adds a row to an empty file, and returns whether that was rejected as malformed. */
-function isRefused(schema: Schema, table: string, record: Record): boolean {
+function isRefused(schema: Schema, table: string, row: Row): boolean {
   using database = new DatabaseSync(":memory:");
   database.exec(creationOf(schema, DIALECT));
-  const columns = Object.keys(record);
+  const columns = Object.keys(row);
   const insert = database.prepare(
     `INSERT INTO media_head_${table} (${columns}) VALUES (${columns.map(() => "?")})`,
   );
   try {
-    insert.run(...Object.values(record) as SQLInputValue[]);
+    insert.run(...Object.values(row) as SQLInputValue[]);
     return false;
   } catch (error) {
     assertEquals(Object(error).errcode & 0xff, 19, String(error)); // SQLITE_CONSTRAINT
@@ -143,8 +143,8 @@ function isRefused(schema: Schema, table: string, record: Record): boolean {
 
 for (const [schema, rows] of [[CATALOGUE, ITEMS], [LEDGER, LEDGER_ROWS]] as const) {
   Deno.test(`the database itself rejects malformed rows of a ${schema.name}`, () => {
-    for (const [what, table, record, isSound] of rows) {
-      assertEquals(isRefused(schema, table, record), !isSound, what);
+    for (const [what, table, row, isSound] of rows) {
+      assertEquals(isRefused(schema, table, row), !isSound, what);
     }
   });
 }

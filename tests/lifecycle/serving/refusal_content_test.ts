@@ -87,12 +87,12 @@ async function refused(call: Call, settings: Parameters<Call>[0]): Promise<Got> 
   return get;
 }
 
-const CALLS: [door: string, call: Call][] = [["withLifecycle()", byFetch], ["retire()", byNode]];
+const CALLS: [name: string, call: Call][] = [["withLifecycle()", byFetch], ["retire()", byNode]];
 
-for (const [door, call] of CALLS) {
+for (const [name, call] of CALLS) {
   const test = call === byNode ? needing("network") : Deno.test;
 
-  test(`${door} sends a refusal with the content of refusalBody, HEAD like GET`, async () => {
+  test(`${name} sends a refusal with the content of refusalBody, HEAD like GET`, async () => {
     const seen: [RefusalProblem, string][] = [];
     const options: Options = {
       successor: () => "/v2",
@@ -136,7 +136,7 @@ for (const [door, call] of CALLS) {
     assertEquals(error.calls.length, 0);
   });
 
-  test(`${door} sends whatever text or bytes refusalBody returns`, async () => {
+  test(`${name} sends whatever text or bytes refusalBody returns`, async () => {
     const types = [
       ...["text/html", "a/b;c=d", 'a/b ; c="d;\\" e" ;\tf=g;', "application/vnd.a.b-c+json"],
     ];
@@ -157,7 +157,7 @@ for (const [door, call] of CALLS) {
     }
   });
 
-  test(`${door} sends the problem if refusalBody fails, and logs each failure`, async () => {
+  test(`${name} sends the problem if refusalBody fails, and logs each failure`, async () => {
     const given: Record<string, unknown> = {
       ...UNREADABLE,
       "nothing": undefined,

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { createHash } from "node:crypto";
 import { StorageError } from "../../../lib/errors/storage_error.ts";
-import { importRecords } from "../../../lib/publishing/import/import.ts";
+import { importLines } from "../../../lib/publishing/import/import.ts";
 import { readInput } from "../../../lib/publishing/import/input.ts";
 import { readContent } from "../../../lib/publishing/publish_object.ts";
 import { entryOf } from "../../../lib/storage/item.ts";
@@ -30,7 +30,7 @@ interface Imported {
   readonly rejects: string;
 }
 
-/** Imports records, or lines as given. */
+/** Imports lines, given as objects or as text. */
 async function importAll(
   storage: MediaStorage,
   given: readonly (object | string)[],
@@ -40,7 +40,7 @@ async function importAll(
   const rejects: Uint8Array<ArrayBuffer>[] = [];
   const outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
   const lines = given.map((line) => typeof line === "string" ? line : `${JSON.stringify(line)}\n`);
-  await importRecords(storage, await readInput(readContent(new Blob(lines).stream(), signal)), {
+  await importLines(storage, await readInput(readContent(new Blob(lines).stream(), signal)), {
     outcomes,
     isDryRun,
     derivesTokens: false,
@@ -64,16 +64,16 @@ async function importAll(
   };
 }
 
-/** A record, and why it is refused, if it is. */
-type Row = [record: object, refusal?: RegExp | undefined];
+/** A line, and why it is refused, if it is. */
+type Row = [line: object, refusal?: RegExp | undefined];
 
-/** Imports records that are refused as expected, and returns the outcomes. */
+/** Imports lines that are refused as expected, and returns the outcomes. */
 async function importRows(storage: MediaStorage, rows: Row[]): Promise<readonly number[]> {
-  const { outcomes, refusals } = await importAll(storage, rows.map(([record]) => record));
-  for (const [index, [record, refusal]] of rows.entries()) {
+  const { outcomes, refusals } = await importAll(storage, rows.map(([line]) => line));
+  for (const [index, [line, refusal]] of rows.entries()) {
     const message = refusals.find((text) => text.startsWith(`${index + 1}: `));
     if (refusal === undefined) assertEquals(message, undefined);
-    else assertMatch(message ?? "", refusal, JSON.stringify(record));
+    else assertMatch(message ?? "", refusal, JSON.stringify(line));
   }
   return outcomes;
 }
@@ -83,7 +83,7 @@ test("an import adds every source, and repeating it changes nothing", async () =
   const { storage } = subject;
   await subject.publish(newMetadata(), CONTENT);
   const [content, url, tombstone] = [newToken(), newToken(), newToken()];
-  const records = [
+  const lines = [
     { ...STORED, token: content, name: "a.mp3", language: "en-gb", publishedAt: "2026-11-21" },
     { ...LINKED, token: url.toUpperCase(), validator: '"x"' },
     { token: tombstone, state: "unpublished", kind: "video", unpublishedAt: "2026-11-22" },
@@ -93,7 +93,7 @@ test("an import adds every source, and repeating it changes nothing", async () =
     LINKED,
   ];
   const before = await storage.catalogue.version();
-  assertEquals((await importAll(storage, records)).outcomes, [7, 0, 0, 0]);
+  assertEquals((await importAll(storage, lines)).outcomes, [7, 0, 0, 0]);
   assert(await storage.catalogue.version() !== before, "the version changes");
   const item = {
     ...{ token: content, kind: "audio" as const, type: "audio/mp4", length: CONTENT.length },
@@ -110,7 +110,7 @@ test("an import adds every source, and repeating it changes nothing", async () =
   const listed = await Array.fromAsync(storage.catalogue.list());
   assert(listed.every(([token]) => parseToken(token) === token), "all tokens are of version 4");
   const version = await storage.catalogue.version();
-  const again = await importAll(storage, records);
+  const again = await importAll(storage, lines);
   assertEquals([again.outcomes, again.refusals], [[0, 7, 0, 0], []]);
   assertEquals(await Array.fromAsync(storage.catalogue.list()), listed);
   assertEquals(await storage.catalogue.version(), version);
@@ -135,36 +135,39 @@ test("an import refuses different facts for the same token, and names them", asy
     [{ ...same, publishedAt: "1970-01-01T00:00:05Z" }],
     [
       { ...same, publishedAt: "1970-01-01T00:00:06Z" },
-      /"publishedAt" is "1970-01-01T00:00:06.000Z"; token .* has "1970-01-01T00:00:05.000Z" on /,
+      /"publishedAt" is "1970-01-01T00:00:06.000Z"; token .* has "1970-01-01T00:00:05.000Z" in /,
     ],
     [
       { ...same, name: "b.mp3" },
-      /"name" is "b.mp3"; token .* has "a.mp3" on record, and items never change; line 1 has this token, too$/,
+      /"name" is "b.mp3"; token .* has "a.mp3" in the catalogue, and items never change; line 1 has this token, too$/,
     ],
-    [{ ...same, length: 8 }, /"length" is 8; token .* has 7 on record/],
-    [{ ...same, language: "de" }, /"language" is "de"; token .* has none on record/],
-    [{ path: SAMPLE_MP3, token }, /"type" is "audio\/mpeg"; token .* has "audio\/mp4" on record/],
+    [{ ...same, length: 8 }, /"length" is 8; token .* has 7 in the catalogue/],
+    [{ ...same, language: "de" }, /"language" is "de"; token .* has none in the catalogue/],
+    [
+      { path: SAMPLE_MP3, token },
+      /"type" is "audio\/mpeg"; token .* has "audio\/mp4" in the catalogue/,
+    ],
     [{ path: "/no/such/file", token, sha256: SHA_256, name: "a.mp3" }],
-    [{ ...LINKED, token }, /"type" is null; token .* has "audio\/mp4" on record/],
+    [{ ...LINKED, token }, /"type" is null; token .* has "audio\/mp4" in the catalogue/],
     [
       { ...LINKED, token: url.token },
       /"location" is "https:\/\/h\/a.mp3"; token .* has "https:\/\/cdn.example\/a/,
     ],
     [
       { ...LINKED, token: url.token, location: url.location, type: "audio/mpeg" },
-      /"type" is "audio\/mpeg"; token .* has none on record/,
+      /"type" is "audio\/mpeg"; token .* has none in the catalogue/,
     ],
     [
       { ...LINKED, token: gone.token, location: gone.location },
       /"token" is ".*"; it was unpublished at 1970-01-01T00:00:05.000Z, and tokens are never/,
     ],
-    [{ ...tombstone, kind: "video" }, /"kind" is "video"; token .* has "audio" on record/],
+    [{ ...tombstone, kind: "video" }, /"kind" is "video"; token .* has "audio" in the catalogue/],
     [tombstone],
     [
       { ...tombstone, unpublishedAt: "2026-11-21" },
-      /"unpublishedAt" is "2026-11-21T00:00:00.000Z"; token .* has "1970-01-01T00:00:05.000Z" o/,
+      /"unpublishedAt" is "2026-11-21T00:00:00.000Z"; token .* has "1970-01-01T00:00:05.000Z" i/,
     ],
-    [{ state: "unpublished", token, kind: "video" }, /"kind" is "video"; token .* has "audio" on /],
+    [{ state: "unpublished", token, kind: "video" }, /"kind" is "video"; token .* has "audio" in /],
   ];
   assertEquals(await importRows(storage, rows), [0, 4, 12, 0]);
 });
@@ -196,7 +199,7 @@ test("an import refuses whatever goes wrong with a line, in order, and imports t
   ];
   const outcomes = await importRows(
     storage,
-    rows.map(([record, refusal]): Row => [{ token: newToken(), ...record }, refusal]),
+    rows.map(([line, refusal]): Row => [{ token: newToken(), ...line }, refusal]),
   );
   assertEquals(outcomes, [2, 0, 16, 0]);
   assertEquals(await subject.digests(), [SHA_256], "no refused content is kept");
@@ -242,9 +245,9 @@ test("a tombstone in an import unpublishes, and is never undone", async () => {
     { token, state: "unpublished", kind: "audio", unpublishedAt }
   ));
   const published = { ...STORED, token };
-  // In one file: each record is compared with the result of those before it.
-  const records = [{ ...LINKED, token: url.token }, ...tombstones, published];
-  const { outcomes, refusals } = await importAll(storage, records);
+  // In one file: each line is compared with the result of those before it.
+  const lines = [{ ...LINKED, token: url.token }, ...tombstones, published];
+  const { outcomes, refusals } = await importAll(storage, lines);
   assertEquals(outcomes, [3, 0, 1, 2]);
   assertMatch(refusals[0] ?? "", /^4: "token" is ".*"; it was unpublished/);
   assertEquals(await subject.digests(), []);
@@ -252,7 +255,7 @@ test("a tombstone in an import unpublishes, and is never undone", async () => {
     const { state } = await storage.find(one);
     assertEquals(state, "unpublished");
   }
-  assertEquals((await importAll(storage, records)).outcomes, [0, 2, 2, 0]);
+  assertEquals((await importAll(storage, lines)).outcomes, [0, 2, 2, 0]);
 });
 
 test("an import takes effect line by line", async () => {
@@ -279,7 +282,7 @@ test("a dry run reports the same, and writes nothing", async () => {
   await using subject = await openMemory();
   const { storage } = subject;
   const { token } = await subject.publish({ ...newMetadata(), publishedAt: 5000 }, CONTENT);
-  const records = [
+  const lines = [
     { ...STORED, token },
     { ...STORED, token: newToken() },
     { ...STORED, token: newToken(), length: 8 },
@@ -296,7 +299,7 @@ test("a dry run reports the same, and writes nothing", async () => {
     await Array.fromAsync(storage.catalogue.list()),
     await storage.catalogue.version(),
   ];
-  const dry = await importAll(storage, records, { isDryRun: true });
+  const dry = await importAll(storage, lines, { isDryRun: true });
   assertEquals(dry.outcomes, [5, 1, 4, 0]);
   assertEquals((await importAll(storage, unpublishing, { isDryRun: true })).outcomes, [1, 0, 0, 1]);
   assertEquals(
@@ -304,7 +307,7 @@ test("a dry run reports the same, and writes nothing", async () => {
     before,
   );
   assertEquals(await subject.digests(), [SHA_256]);
-  assertEquals((await importAll(storage, records)).outcomes, dry.outcomes);
+  assertEquals((await importAll(storage, lines)).outcomes, dry.outcomes);
 });
 
 test("an import continues after invalid lines, and returns them unchanged", async () => {
@@ -326,11 +329,11 @@ test("an import continues after invalid lines, and returns them unchanged", asyn
   assertEquals(rejects, [2, 4, 7].map((at) => lines[at]).join(""));
 });
 
-test("an import reports the outcome of each record while another process publishes", async () => {
+test("an import reports the outcome of each line while another process publishes", async () => {
   await using subject = await openMemory();
   const { storage } = subject;
   const items = Array.from({ length: 20 }, () => linkedItem());
-  const records = items.map(({ token, kind, location }) => ({ token, kind, location }));
+  const lines = items.map(({ token, kind, location }) => ({ token, kind, location }));
   const { addAll } = storage;
   storage.addAll = async (...args) => { // just before it, another process publishes some of them, and others
     storage.addAll = addAll;
@@ -340,15 +343,18 @@ test("an import reports the outcome of each record while another process publish
     }
     return await storage.addAll(...args);
   };
-  const { outcomes, refusals } = await importAll(storage, records);
+  const { outcomes, refusals } = await importAll(storage, lines);
   assertEquals(outcomes, [10, 5, 5, 0]);
-  assertMatch(refusals[0] ?? "", /"location" is ".*"; token .* has "https:\/\/h\/other" on record/);
+  assertMatch(
+    refusals[0] ?? "",
+    /"location" is ".*"; token .* has "https:\/\/h\/other" in the catalogue/,
+  );
 });
 
-test("an import stops between two records, and continues when run again", async () => {
+test("an import stops between two lines, and continues when run again", async () => {
   await using subject = await openMemory();
   const { storage } = subject;
-  const records = Array.from({ length: 6_000 }, () => ({ ...LINKED, token: newToken() }));
+  const lines = Array.from({ length: 6_000 }, () => ({ ...LINKED, token: newToken() }));
   const controller = new AbortController();
   const stop = new Error("stop");
   const { addAll } = storage;
@@ -359,14 +365,14 @@ test("an import stops between two records, and continues when run again", async 
     if (++batches === 7) controller.abort(stop);
     return await addAll.call(storage, batch);
   };
-  await assertRejects(() => importAll(storage, records, controller), Error, "stop");
+  await assertRejects(() => importAll(storage, lines, controller), Error, "stop");
   const { length } = await Array.fromAsync(storage.catalogue.list());
   assertEquals(length, count, "the batch in flight is completed");
   storage.addAll = addAll;
-  assertEquals((await importAll(storage, records)).outcomes, [6_000 - length, length, 0, 0]);
+  assertEquals((await importAll(storage, lines)).outcomes, [6_000 - length, length, 0, 0]);
 });
 
-test("an import ends with a storage fault, and blames no record", async () => {
+test("an import ends with a storage fault, and blames no line", async () => {
   await using subject = await openMemory();
   const { storage } = subject;
   storage.addAll = () => Promise.reject(new StorageError("memory", "down"));
@@ -379,11 +385,11 @@ test("an import reads no published file whose SHA-256 is stated", () =>
     const [plain, stated] = [`${folder}/a.mp3`, `${folder}/b.mp3`];
     for (const path of [plain, stated]) await Deno.copyFile(SAMPLE_MP3, path);
     const sha256 = createHash("sha256").update(await Deno.readFile(SAMPLE_MP3)).digest("hex");
-    const records = [{ path: plain }, { path: stated, sha256 }, {
+    const lines = [{ path: plain }, { path: stated, sha256 }, {
       ...{ path: stated, sha256, token: newToken() },
     }];
-    assertEquals((await importAll(subject.storage, records)).outcomes, [3, 0, 0, 0]);
+    assertEquals((await importAll(subject.storage, lines)).outcomes, [3, 0, 0, 0]);
     await Deno.remove(stated);
     subject.storage.publish = () => Promise.reject(new Error("expected no copy"));
-    assertEquals((await importAll(subject.storage, records)).outcomes, [0, 3, 0, 0]);
+    assertEquals((await importAll(subject.storage, lines)).outcomes, [0, 3, 0, 0]);
   }));

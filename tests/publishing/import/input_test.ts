@@ -4,7 +4,7 @@ import { isBlank, readInput } from "../../../lib/publishing/import/input.ts";
 
 const TOKEN = "6f1d8c1e-6f0a-4d3e-9c3b-0a1b2c3d4e5f";
 
-/** Returns what is read: the header, and each record with its line, or its refusal. */
+/** Returns what is read: the header, and the members of each line with its number, or its refusal. */
 async function readAll(input: string | Uint8Array<ArrayBuffer>, size = Infinity) {
   const bytes = typeof input === "string" ? new TextEncoder().encode(input) : input;
   async function* chunks() {
@@ -13,17 +13,17 @@ async function readAll(input: string | Uint8Array<ArrayBuffer>, size = Infinity)
     }
   }
   const { header, groups, parse } = await readInput(chunks());
-  const lines = (await Array.fromAsync(groups)).flat().filter((line) => !isBlank(line));
-  const records = lines.flatMap(({ number, bytes }): [line: number, record: unknown][] => {
+  const given = (await Array.fromAsync(groups)).flat().filter((line) => !isBlank(line));
+  const lines = given.flatMap(({ number, bytes }): [number: number, members: unknown][] => {
     try {
-      const record = parse(bytes);
-      return record === undefined ? [] : [[number, record.members]];
+      const parsed = parse(bytes);
+      return parsed === undefined ? [] : [[number, parsed.members]];
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error;
       return [[number, error.message]];
     }
   });
-  return { header: await new Blob(header.map(({ bytes }) => bytes.slice())).text(), records };
+  return { header: await new Blob(header.map(({ bytes }) => bytes.slice())).text(), lines };
 }
 
 /** As LibreOffice 7.4 exports a sheet, with a row that is empty, and a name of two lines. */
@@ -33,7 +33,7 @@ const SHEET = [
   ["", "", "", "", ""],
   [TOKEN, '"zwei\nZeilen, ü.mp3"', "", "", "audio"],
 ];
-const SHEET_RECORDS = [
+const SHEET_LINES = [
   [2, {
     ...{ token: TOKEN.toUpperCase(), path: 'Folge 1; "Anfang".mp3', length: 26186 },
     publishedAt: "2024-03-01",
@@ -56,20 +56,20 @@ Deno.test("readInput() reads CSV as spreadsheets write it, wherever chunks begin
   ];
   for (const text of files) {
     for (const size of [Infinity, 1, 7]) {
-      const { header, records } = await readAll(text, size);
-      assertEquals<unknown>(records, SHEET_RECORDS, text);
+      const { header, lines } = await readAll(text, size);
+      assertEquals<unknown>(lines, SHEET_LINES, text);
       assertEquals(header, (/^\ufeff?(.*\r?\n)/.exec(text) ?? [])[1], "a Blob has no mark");
     }
   }
   const stated = `\ufeffsep=;\r\n${toCsv(";", "\r\n")}`;
-  const { header, records } = await readAll(stated);
+  const { header, lines } = await readAll(stated);
   assertEquals(header, "sep=;\r\ntoken;path;length;publishedAt;kind\r\n");
   assertEquals<unknown>(
-    records,
-    SHEET_RECORDS.map(([line, record]) => [line as number + 1, record]),
+    lines,
+    SHEET_LINES.map(([number, members]) => [number as number + 1, members]),
   );
   const late = await readAll("\n \r\n\ufeff\npath\na.mp3\n\nb c.mp3");
-  assertEquals<unknown>(late.records, [[5, { path: "a.mp3" }], [7, { path: "b c.mp3" }]]);
+  assertEquals<unknown>(late.lines, [[5, { path: "a.mp3" }], [7, { path: "b c.mp3" }]]);
 });
 
 Deno.test("readInput() refuses rows that do not fit, and no other", async () => {
@@ -82,8 +82,8 @@ Deno.test("readInput() refuses rows that do not fit, and no other", async () => 
     ['a.mp3,"",""b', /^A quote is not closed, or is inside a value/],
   ];
   for (const [row, reason] of rows) {
-    const { records } = await readAll(`path,length,name\nc.mp3,,"d"\n${row}\ne.mp3,,"",\nf.mp3,2,`);
-    const [first, refused, ...others] = records;
+    const { lines } = await readAll(`path,length,name\nc.mp3,,"d"\n${row}\ne.mp3,,"",\nf.mp3,2,`);
+    const [first, refused, ...others] = lines;
     assertEquals<unknown>(first, [2, { path: "c.mp3", name: "d" }]);
     assertEquals(refused?.[0], 3, row);
     assertMatch(String(refused?.[1]), reason);
@@ -99,16 +99,16 @@ Deno.test("readInput() loses one line by a quote that is never closed", async ()
   const names = Array.from({ length: 9_000 }, (_, index) => `name ${index}.mp3`);
   for (const count of [3, names.length]) { // fewer bytes than a line may have, and more
     const rest = names.slice(0, count);
-    const { records } = await readAll(`path\n"open\n${rest.join("\n")}\n`, 65_536);
-    assertEquals(records[0]?.[0], 2);
-    assertMatch(String(records[0]?.[1]), /^A quote is not closed/);
+    const { lines } = await readAll(`path\n"open\n${rest.join("\n")}\n`, 65_536);
+    assertEquals(lines[0]?.[0], 2);
+    assertMatch(String(lines[0]?.[1]), /^A quote is not closed/);
     const expected = rest.map((path, index) => [index + 3, { path }]);
-    assertEquals<unknown>(records.slice(1), expected);
+    assertEquals<unknown>(lines.slice(1), expected);
   }
 });
 
 Deno.test("readInput() loses one line by an open quote, whatever the lines after it have", async () => {
-  const rows: [rest: string, records: unknown[]][] = [
+  const rows: [rest: string, lines: unknown[]][] = [
     ['c.mp3,"d"', [{ path: "c.mp3", name: "d" }]],
     ['"c.mp3","d"', [{ path: "c.mp3", name: "d" }]],
     ['"c.mp3",', [{ path: "c.mp3" }]],
@@ -120,12 +120,12 @@ Deno.test("readInput() loses one line by an open quote, whatever the lines after
   for (const [rest, expected] of rows) {
     for (const quote of ['"a.mp3,b', 'a.mp3,"b']) {
       for (const size of [1, 7, Infinity]) {
-        const { records } = await readAll(`path,name\n${quote}\nf.mp3,\n${rest}\ne.mp3,\n`, size);
-        const [[line, refusal] = [], ...others] = records;
-        assertEquals(line, 2, rest);
+        const { lines } = await readAll(`path,name\n${quote}\nf.mp3,\n${rest}\ne.mp3,\n`, size);
+        const [[number, refusal] = [], ...others] = lines;
+        assertEquals(number, 2, rest);
         assertMatch(String(refusal), /^A quote is not closed/, rest);
         assertEquals<unknown>(
-          others.map(([, record]) => record),
+          others.map(([, members]) => members),
           [{ path: "f.mp3" }, ...expected, { path: "e.mp3" }],
           rest,
         );
@@ -139,27 +139,27 @@ Deno.test("readInput() reads a missing value as empty, in CSV only", async () =>
     ...["NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "undefined", "\\N"],
   ];
   const rows = forms.map((form) => `a.mp3,${form},${form},${form}\n`).join("");
-  const { records } = await readAll(`path,name,language,length\n${rows}`);
-  assertEquals<unknown>(records, forms.map((_, at) => [at + 2, { path: "a.mp3" }]));
+  const { lines } = await readAll(`path,name,language,length\n${rows}`);
+  assertEquals<unknown>(lines, forms.map((_, at) => [at + 2, { path: "a.mp3" }]));
   const others = ["na", "Na", "n/a", "NAN", "none", "Null", "-", "NA "];
   const texts = others.map((name) => `a.mp3,${name},,\n`).join("");
   const found = await readAll(`path,name,language,length\n${texts}`);
   assertEquals<unknown>(
-    found.records,
+    found.lines,
     others.map((name, at) => [at + 2, { path: "a.mp3", name }]),
   );
   const tokens = await readAll("token,path\n,a.mp3\nNA,b.mp3\n,\n");
-  assertEquals<unknown>(tokens.records, [
+  assertEquals<unknown>(tokens.lines, [
     [2, { token: "", path: "a.mp3" }],
     [3, { token: "", path: "b.mp3" }],
   ]);
   const json = await readAll('{"path":"a.mp3","language":"nan","name":"NA"}\n');
-  assertEquals<unknown>(json.records, [[1, { path: "a.mp3", language: "nan", name: "NA" }]]);
+  assertEquals<unknown>(json.lines, [[1, { path: "a.mp3", language: "nan", name: "NA" }]]);
 });
 
 Deno.test("readInput() reads numbers and text as JSON has them", async () => {
-  const { records } = await readAll("length,name,language\n7,8,\n007,,\n1e3,,\n-1,,\n1.5,,\n");
-  assertEquals<unknown>(records.map(([, record]) => record), [
+  const { lines } = await readAll("length,name,language\n7,8,\n007,,\n1e3,,\n-1,,\n1.5,,\n");
+  assertEquals<unknown>(lines.map(([, members]) => members), [
     ...[{ length: 7, name: "8" }, { length: 7 }],
     ...[{ length: "1e3" }, { length: "-1" }, { length: "1.5" }], // and are refused as lengths
   ]);
@@ -214,8 +214,8 @@ Deno.test("readInput() refuses files of another format or encoding, once", async
     }
   }
   // One that is right shows that the others are wrong.
-  const { records } = await readAll(`nonsense\n{}\n`, 1);
-  assertEquals<unknown>(records, [[1, '"nonsense" is not a JSON object'], [2, {}]]);
+  const { lines } = await readAll(`nonsense\n{}\n`, 1);
+  assertEquals<unknown>(lines, [[1, '"nonsense" is not a JSON object'], [2, {}]]);
 });
 
 Deno.test("isBlank() is true of white space, after a byte order mark or not", () => {

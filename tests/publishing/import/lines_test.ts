@@ -31,7 +31,7 @@ Deno.test("readLines() yields every line unchanged, wherever chunks begin and en
 Deno.test("readLines() refuses a line that is too long, after those before it", async () => {
   const lines = readLines(new Blob(["a\nb\n", "x".repeat(9 * MAX_LINE_BYTES)]).stream());
   assertEquals((await lines.next()).value?.length, 2);
-  const message = "Line 3 is longer than 65536 bytes; expected one record per line";
+  const message = "Line 3 is longer than 65536 bytes; expected one item per line";
   await assertRejects(() => Array.fromAsync(lines), RefusedError, message);
   const bytes = bytesOf(`a\nb\n${"x".repeat(MAX_LINE_BYTES)}\nc\n`);
   for (const size of [1_000, MAX_LINE_BYTES, 3 * MAX_LINE_BYTES]) { // however the input comes

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { RefusedError } from "../../../lib/errors/refused_error.ts";
-import type { CatalogueRecord } from "../../../lib/storage/catalogue/catalogue.ts";
+import type { TokenEntry } from "../../../lib/storage/catalogue/catalogue.ts";
 import {
   type ContentReference,
   entryOf,
@@ -49,11 +49,11 @@ export function testMediaStorage(
       await body(subject);
     });
 
-  const linked = (): CatalogueRecord => {
+  const linked = (): TokenEntry => {
     const item = linkedItem();
     return [item.token, entryOf(item)];
   };
-  const buried = (): CatalogueRecord => [
+  const buried = (): TokenEntry => [
     newToken(),
     { state: "unpublished", kind: "video", unpublishedAt: 5000 },
   ];
@@ -118,7 +118,7 @@ export function testMediaStorage(
     }
   });
 
-  test("records the location of an object published in place, and never removes it", async (subject) => {
+  test("keeps the location of an object published in place, and never removes it", async (subject) => {
     const { storage } = subject;
     const { token: copied, digest, length } = await subject.publish(newMetadata(), CONTENT);
     const object = { digest, length, location: "s3://bucket/ü b/c.mp3", validator: '"x-1"' };
@@ -269,8 +269,8 @@ export function testMediaStorage(
     const { storage } = subject;
     assert(await storage.catalogue.isEmpty());
     const { token: first, digest, length } = await subject.publish(newMetadata(), CONTENT);
-    const of = (count: number, make: () => CatalogueRecord) => Array.from({ length: count }, make);
-    const records = [
+    const of = (count: number, make: () => TokenEntry) => Array.from({ length: count }, make);
+    const entries = [
       ...of(MANY, linked),
       ...of(20, buried),
       ...of(20, () => {
@@ -279,14 +279,14 @@ export function testMediaStorage(
       }),
     ];
     const before = await storage.catalogue.version();
-    const { added, faults } = await storage.addAll(records);
-    assertEquals([added, faults.size], [new Set(records.map(([token]) => token)), 0]);
+    const { added, faults } = await storage.addAll(entries);
+    assertEquals([added, faults.size], [new Set(entries.map(([token]) => token)), 0]);
     assert(await storage.catalogue.version() !== before, "the version changes");
 
-    const tokens = records.map(([token]) => token);
+    const tokens = entries.map(([token]) => token);
     const found = await storage.catalogue.findAll([...tokens, newToken()]);
-    assertEquals(found, new Map(records));
-    for (const [token, entry] of records.slice(-30)) assertEquals(await storage.find(token), entry);
+    assertEquals(found, new Map(entries));
+    for (const [token, entry] of entries.slice(-30)) assertEquals(await storage.find(token), entry);
     assertEquals((await storage.catalogue.findAll([])).size, 0);
     const listed = await Array.fromAsync(storage.catalogue.list(), ([token]) => token);
     assertEquals(listed.filter((token) => token !== first), tokens.toSorted());
@@ -297,7 +297,7 @@ export function testMediaStorage(
     const [first, second, tombstone] = [linked(), linked(), buried()];
     await storage.addAll([first, tombstone]);
     const before = await storage.catalogue.version();
-    const again: CatalogueRecord[] = [
+    const again: TokenEntry[] = [
       [first[0], buried()[1]],
       second,
       [tombstone[0], linked()[1]],

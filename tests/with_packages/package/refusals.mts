@@ -1,5 +1,5 @@
-// Runs from the tarball: refusals with the content that README makes, by every door, and README's
-// mount by a version, which varies.
+// Runs from the tarball: refusals with the content that README makes, in every framework, and
+// README's mount by a version, which varies.
 
 import { serve } from "@hono/node-server";
 import { withLifecycle } from "@media-head/lifecycle";

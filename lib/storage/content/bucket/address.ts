@@ -1,4 +1,4 @@
-/** Addressing objects: as `s3://bucket/key` for people and records, by URL for requests. */
+/** Addressing objects: as `s3://bucket/key` for people and the catalogue, by URL for requests. */
 
 import { percentEncode } from "../../../http/percent_encoding.ts";
 import type { BucketSettings } from "../content_place.ts";
@@ -31,7 +31,7 @@ export function objectKeyIn(
   return key === "" || key.split("/").some((part) => /^\.\.?$/.test(part)) ? undefined : key;
 }
 
-/** Returns the location of an object, for records and messages. */
+/** Returns the location of an object, for the catalogue and messages. */
 export function locationOf(key: string, { bucket }: Pick<BucketSettings, "bucket">): string {
   return `s3://${bucket}/${key}`;
 }

@@ -175,7 +175,7 @@ export class FolderContent implements PlainStore {
     return await this.#exclusively(async () => {
       await makeOwnFolder(this.#unsettled, await this.#mode());
       for (const each of await this.#unsettledDigests()) await this.#settle(each);
-      await statOwn(dirname(this.#path(digest)), "folder"); // refused before anything is recorded
+      await statOwn(dirname(this.#path(digest)), "folder"); // refused before the catalogue changes
       (await createOwn(this.#mark(digest), await this.#modeOfFiles()))?.close(); // one may be left
       try {
         if (staged !== undefined) await this.#place(digest, staged.path);

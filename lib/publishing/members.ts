@@ -1,13 +1,13 @@
-/** Records, as commands print them and `import` reads them. */
+/** The members of entries in JSON, as commands print them and `import` reads them. */
 
 import type { CatalogueEntry, LinkedItem, PublishedItem } from "../storage/item.ts";
 import type { Token } from "../storage/token.ts";
 
 /**
- * Converts an entry to a record, with times in ISO 8601. An item at a URL has the state
+ * Returns the members of an entry, with times in ISO 8601. An item at a URL has the state
  * `published`, and a location.
  */
-export function toRecord(token: Token, entry: CatalogueEntry) {
+export function membersOf(token: Token, entry: CatalogueEntry) {
   const { kind } = entry;
   if (entry.state === "unpublished") {
     const unpublishedAt = new Date(entry.unpublishedAt).toISOString();

@@ -2,24 +2,24 @@ import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { RefusedError } from "../../../lib/errors/refused_error.ts";
 import {
   parseLine,
-  readRecord as readRawRecord,
-} from "../../../lib/publishing/import/imported_record.ts";
+  validateLine as validateRaw,
+} from "../../../lib/publishing/import/valid_line.ts";
 
 const TOKEN = "6f1d8c1e-6f0a-4d3e-9c3b-0a1b2c3d4e5f";
 const SHA_256 = "ab".repeat(32);
-const URL_RECORD = { location: "https://h/a", kind: "audio" };
+const AT_URL = { location: "https://h/a", kind: "audio" };
 const CONTENT = { sha256: SHA_256, length: 7, type: "audio/mpeg" };
-const readRecord = (members: Record<string, unknown>) => readRawRecord({ members, missing: {} });
+const validateLine = (members: Record<string, unknown>) => validateRaw({ members, missing: {} });
 const TOMBSTONE = { state: "unpublished", token: TOKEN, kind: "video" };
 
-Deno.test("readRecord() reads every source, and normalizes spellings", () => {
-  const rows: [raw: Record<string, unknown>, record: Record<string, unknown>][] = [
+Deno.test("validateLine() reads every source, and normalizes spellings", () => {
+  const rows: [raw: Record<string, unknown>, line: Record<string, unknown>][] = [
     [{ path: "a b.mp3" }, { source: "file", path: "a b.mp3" }],
-    [URL_RECORD, { source: "url", ...URL_RECORD }],
+    [AT_URL, { source: "url", ...AT_URL }],
     [{ location: "HTTPS://H/ü", type: "Audio/X" }, {
       ...{ source: "url", location: "https://h/%C3%BC", type: "Audio/X", kind: "audio" },
     }],
-    [{ ...URL_RECORD, type: "video/mp4" }, { source: "url", ...URL_RECORD, type: "video/mp4" }],
+    [{ ...AT_URL, type: "video/mp4" }, { source: "url", ...AT_URL, type: "video/mp4" }],
     [{ location: "s3://b/k" }, { source: "object", location: "s3://b/k" }],
     [CONTENT, { source: "content", ...CONTENT, kind: "audio" }],
     [{ ...CONTENT, kind: "audio", type: "video/quicktime" }, {
@@ -41,42 +41,42 @@ Deno.test("readRecord() reads every source, and normalizes spellings", () => {
       },
     ],
     [TOMBSTONE, { source: "tombstone", ...TOMBSTONE }],
-    [{ ...URL_RECORD, publishedAt: "2999-01-01" }, { // of a clock that is ahead
-      ...{ source: "url", ...URL_RECORD, publishedAt: Date.UTC(2999, 0) },
+    [{ ...AT_URL, publishedAt: "2999-01-01" }, { // of a clock that is ahead
+      ...{ source: "url", ...AT_URL, publishedAt: Date.UTC(2999, 0) },
     }],
     [{ ...TOMBSTONE, unpublishedAt: "2999-01-01" }, {
       ...{ source: "tombstone", ...TOMBSTONE, unpublishedAt: Date.UTC(2999, 0) },
     }],
     [{ path: "a", name: "é".repeat(127) }, { source: "file", path: "a", name: "é".repeat(127) }],
   ];
-  for (const [raw, record] of rows) {
-    assertEquals<unknown>(readRecord(raw), record, JSON.stringify(raw));
+  for (const [raw, line] of rows) {
+    assertEquals<unknown>(validateLine(raw), line, JSON.stringify(raw));
   }
 });
 
-Deno.test("readRecord() refuses invalid records, naming the field, the value and what is expected", () => {
+Deno.test("validateLine() refuses invalid lines, naming the field, the value and what is expected", () => {
   const rows: (readonly [raw: Record<string, unknown>, message: RegExp])[] = [
-    [{ ...URL_RECORD, kind: "radio" }, /^"kind" is "radio"; expected "audio" or "video"$/],
+    [{ ...AT_URL, kind: "radio" }, /^"kind" is "radio"; expected "audio" or "video"$/],
     [{ location: "https://h/a" }, /^"kind" is missing; expected "audio" or "video"$/],
-    [{ ...URL_RECORD, token: 5 }, /^"token" is 5; expected a version 4 UUID$/],
-    [{ ...URL_RECORD, token: TOKEN.replace("-4", "-1") }, /expected a version 4 UUID$/],
-    [{ ...URL_RECORD, state: "gone" }, /^"state" is "gone"; expected "published" or "unp/],
-    [{ ...URL_RECORD, length: -1 }, /^"length" is -1; expected a number of bytes, from 1 on$/],
-    [{ ...URL_RECORD, length: 0 }, /^"length" is 0; expected a number of bytes, from 1 on$/],
-    [{ ...URL_RECORD, length: 1.5 }, /^"length" is 1.5; expected a number of bytes, from 1 on$/],
-    [{ ...URL_RECORD, length: "7" }, /^"length" is "7"; expected a number of bytes, from 1 on$/],
-    [{ ...URL_RECORD, length: 2 ** 53 }, /expected a number of bytes, from 1 on$/],
-    [{ ...URL_RECORD, type: "a\nb" }, /^"type" is "a\\nb"; expected 1 to 255/],
-    [{ ...URL_RECORD, validator: "x".repeat(256) }, /"x{64}…"; expected 1 to 255/],
-    [{ ...URL_RECORD, name: "a.mp3" }, /^"name" is unknown here; expe/],
-    [{ ...URL_RECORD, sha256: SHA_256 }, /^"sha256" is unknown here/],
-    [{ ...URL_RECORD, publishedAt: "yesterday" }, /"yesterday"; expected an ISO 86/],
-    [{ ...URL_RECORD, publishedAt: "2026-02-30" }, /expected an ISO 8601 date/],
-    [{ ...URL_RECORD, publishedAt: null }, /^"publishedAt" is null; expected an IS/],
-    [{ ...URL_RECORD, location: ["x"] }, /^"location" is an array; /],
-    [{ ...URL_RECORD, location: "ftp://h/" }, /"ftp:\/\/h\/"; expected an http/],
-    [{ ...URL_RECORD, location: "https:" }, /^"location" is "https:"; expected an htt/],
-    [{ ...URL_RECORD, location: "https://h/#x" }, /"https:\/\/h\/#x" has a fragment/],
+    [{ ...AT_URL, token: 5 }, /^"token" is 5; expected a version 4 UUID$/],
+    [{ ...AT_URL, token: TOKEN.replace("-4", "-1") }, /expected a version 4 UUID$/],
+    [{ ...AT_URL, state: "gone" }, /^"state" is "gone"; expected "published" or "unp/],
+    [{ ...AT_URL, length: -1 }, /^"length" is -1; expected a number of bytes, from 1 on$/],
+    [{ ...AT_URL, length: 0 }, /^"length" is 0; expected a number of bytes, from 1 on$/],
+    [{ ...AT_URL, length: 1.5 }, /^"length" is 1.5; expected a number of bytes, from 1 on$/],
+    [{ ...AT_URL, length: "7" }, /^"length" is "7"; expected a number of bytes, from 1 on$/],
+    [{ ...AT_URL, length: 2 ** 53 }, /expected a number of bytes, from 1 on$/],
+    [{ ...AT_URL, type: "a\nb" }, /^"type" is "a\\nb"; expected 1 to 255/],
+    [{ ...AT_URL, validator: "x".repeat(256) }, /"x{64}…"; expected 1 to 255/],
+    [{ ...AT_URL, name: "a.mp3" }, /^"name" is unknown here; expe/],
+    [{ ...AT_URL, sha256: SHA_256 }, /^"sha256" is unknown here/],
+    [{ ...AT_URL, publishedAt: "yesterday" }, /"yesterday"; expected an ISO 86/],
+    [{ ...AT_URL, publishedAt: "2026-02-30" }, /expected an ISO 8601 date/],
+    [{ ...AT_URL, publishedAt: null }, /^"publishedAt" is null; expected an IS/],
+    [{ ...AT_URL, location: ["x"] }, /^"location" is an array; /],
+    [{ ...AT_URL, location: "ftp://h/" }, /"ftp:\/\/h\/"; expected an http/],
+    [{ ...AT_URL, location: "https:" }, /^"location" is "https:"; expected an htt/],
+    [{ ...AT_URL, location: "https://h/#x" }, /"https:\/\/h\/#x" has a fragment/],
     [{ location: "s3://b" }, /^"location" is "s3:\/\/b"; expected s3:\/\/BUCKET\/KEY/],
     [{ path: "" }, /^"path" is ""; expected a path$/],
     [{ path: "a", type: "text/html" }, /"text\/html"; expected an audio or video type/],
@@ -97,7 +97,7 @@ Deno.test("readRecord() refuses invalid records, naming the field, the value and
     ],
     [{ ...TOMBSTONE, state: "deleted" }, /^"state" is "deleted"; expected "published" or/],
     [
-      { ...URL_RECORD, publishedAt: "1969-12-31" },
+      { ...AT_URL, publishedAt: "1969-12-31" },
       /; expected .*, from 1970 on$/,
     ],
     [{}, /^"sha256" is missing; expected 64 .*, or a path or location instead$/],
@@ -106,42 +106,42 @@ Deno.test("readRecord() refuses invalid records, naming the field, the value and
     [{ ...TOMBSTONE, path: "a" }, /^"path" is unknown here/],
   ];
   for (const [raw, message] of rows) {
-    const error = assertThrows(() => readRecord(raw), RefusedError);
+    const error = assertThrows(() => validateLine(raw), RefusedError);
     assertMatch(error.message, message);
   }
-  const secret = { ...URL_RECORD, location: "https://user:secret@h/" };
+  const secret = { ...AT_URL, location: "https://user:secret@h/" };
   assertEquals(
-    assertThrows(() => readRecord(secret), RefusedError).message.includes("secret"),
+    assertThrows(() => validateLine(secret), RefusedError).message.includes("secret"),
     false,
   );
 });
 
-Deno.test("readRecord() derives an empty token only if that is asked for", () => {
+Deno.test("validateLine() derives an empty token only if that is asked for", () => {
   const derived = "; with --derive-tokens, it is derived from the content or the URL";
   for (const token of ["", null]) {
-    for (const record of [{ path: "a.mp3" }, URL_RECORD, CONTENT]) {
-      const raw = { members: { ...record, token }, missing: {} };
-      const { message } = assertThrows(() => readRawRecord(raw), RefusedError);
+    for (const stated of [{ path: "a.mp3" }, AT_URL, CONTENT]) {
+      const raw = { members: { ...stated, token }, missing: {} };
+      const { message } = assertThrows(() => validateRaw(raw), RefusedError);
       assertEquals(
         message,
         `"token" is ${token ?? "null"}; expected a version 4 UUID${derived}`
           .replace("is ;", 'is "";'),
       );
-      const read = readRawRecord(raw, { derivesTokens: true });
-      assertEquals(read, readRecord(record));
+      const read = validateRaw(raw, { derivesTokens: true });
+      assertEquals(read, validateLine(stated));
     }
     const gone = { members: { ...TOMBSTONE, token }, missing: {} };
-    const { message } = assertThrows(() => readRawRecord(gone), RefusedError);
+    const { message } = assertThrows(() => validateRaw(gone), RefusedError);
     assertMatch(
       message,
       /; expected a version 4 UUID$/,
       "a tombstone has nothing to derive it from",
     );
-    assertThrows(() => readRawRecord(gone, { derivesTokens: true }), RefusedError, "is missing");
+    assertThrows(() => validateRaw(gone, { derivesTokens: true }), RefusedError, "is missing");
   }
 });
 
-Deno.test("readRecord() says how a value is written that is missing", () => {
+Deno.test("validateLine() says how a value is written that is missing", () => {
   const hint = ", which CSV has for a missing value; JSON lines can have it as a value";
   const rows: [members: Record<string, unknown>, missing: Record<string, string>, text: string][] =
     [
@@ -155,12 +155,12 @@ Deno.test("readRecord() says how a value is written that is missing", () => {
       ],
     ];
   for (const [members, missing, text] of rows) {
-    const { message } = assertThrows(() => readRawRecord({ members, missing }), RefusedError);
+    const { message } = assertThrows(() => validateRaw({ members, missing }), RefusedError);
     assertEquals(message.includes(text), true, message);
   }
 });
 
-Deno.test("readRecord() shows space and line breaks of a value", () => {
+Deno.test("validateLine() shows space and line breaks of a value", () => {
   const rows: [kind: string, shown: string][] = [
     ["audio\n", '"audio\\n"'],
     ["audio\r\n", '"audio\\r\\n"'],
@@ -170,7 +170,7 @@ Deno.test("readRecord() shows space and line breaks of a value", () => {
     ["\u200baudio", '"\\u200baudio"'],
   ];
   for (const [kind, shown] of rows) {
-    const { message } = assertThrows(() => readRecord({ ...URL_RECORD, kind }), RefusedError);
+    const { message } = assertThrows(() => validateLine({ ...AT_URL, kind }), RefusedError);
     assertEquals(message, `"kind" is ${shown}; expected "audio" or "video"`);
   }
 });

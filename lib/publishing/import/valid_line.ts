@@ -1,4 +1,4 @@
-/** Parsing records to import, with the members that `media export` prints. */
+/** Parsing and validating lines to import, with the members that `media export` prints. */
 
 import { z } from "zod";
 import { RefusedError } from "../../errors/refused_error.ts";
@@ -8,12 +8,12 @@ import { parseLanguageTag } from "../language_tag.ts";
 import { isPublicUrl, parseLocation } from "../location.ts";
 import { kindOf, parseMediaType } from "../media_type.ts";
 import { FILE_NAME, parseFileName } from "../publish.ts";
-import { recordable } from "../publish_url.ts";
+import { storable } from "../publish_url.ts";
 import { type Kind, MAX_LOCATION, MAX_STATED } from "../../storage/item.ts";
 import { parseToken } from "../../storage/token.ts";
 
 /**
- * Returns the refusal of a record for the value of a member.
+ * Returns the refusal of a line for the value of a member.
  *
  * @param kind The kind of refusal. Default: the reason, if it has no value in it.
  */
@@ -58,7 +58,7 @@ function read<T>(expected: string, parse: (text: string) => T | undefined) {
 const TOKEN = read("a version 4 UUID", parseToken);
 const KIND = z.enum(["audio", "video"], { error: 'expected "audio" or "video"' });
 const MEDIA_TYPE = read("an audio or video type, e.g. audio/mpeg", parseMediaType);
-const STATED = read(`1 to ${MAX_STATED} printable ASCII characters`, recordable);
+const STATED = read(`1 to ${MAX_STATED} printable ASCII characters`, storable);
 const BYTES = { error: "expected a number of bytes, from 1 on" }; // what is empty is no media
 const LENGTH = z.int(BYTES).positive(BYTES);
 const SHA_256 = read(
@@ -123,40 +123,40 @@ export const MEMBERS: readonly string[] = [
   ...new Set(Object.values(SCHEMAS).flatMap(({ shape }) => Object.keys(shape))),
 ];
 
-type RecordOf<S extends keyof typeof SCHEMAS> =
+type LineOf<S extends keyof typeof SCHEMAS> =
   & { readonly source: S }
   & Readonly<z.infer<typeof SCHEMAS[S]>>;
 
-/** A validated record. The kind of a file or object may have to be detected. */
-export type ImportRecord =
-  | RecordOf<"file">
-  | RecordOf<"object">
-  | RecordOf<"url"> & { readonly kind: Kind }
-  | RecordOf<"content"> & { readonly kind: Kind }
-  | RecordOf<"tombstone">;
+/** A valid line. The kind of a file or object may have to be detected. */
+export type ValidLine =
+  | LineOf<"file">
+  | LineOf<"object">
+  | LineOf<"url"> & { readonly kind: Kind }
+  | LineOf<"content"> & { readonly kind: Kind }
+  | LineOf<"tombstone">;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** The members of a record before validation. */
+/** The members of a line before validation. */
 type Members = Readonly<Record<string, unknown>>;
 
-/** A record before validation. */
-export interface RawRecord {
+/** A line before validation. */
+export interface RawLine {
   readonly members: Members;
   /** How values that are missing are written, by member. */
   readonly missing: Readonly<Record<string, string>>;
 }
 
 /**
- * Validates a record.
+ * Validates a line.
  *
  * @param derivesTokens Whether an empty token is derived, as one that is not there.
  * @throws {RefusedError} If it is invalid.
  */
-export function readRecord(
-  { members, missing }: RawRecord,
+export function validateLine(
+  { members, missing }: RawLine,
   { derivesTokens = false } = {},
-): ImportRecord {
+): ValidLine {
   const { token, ...others } = members;
   if (token !== "" && token !== null) return validate(members, missing);
   if (derivesTokens) return validate(others, missing);
@@ -167,7 +167,7 @@ export function readRecord(
   throw refusalOfMember("token", missing["token"] ?? token, { reason });
 }
 
-function validate(raw: Members, missing: RawRecord["missing"]): ImportRecord {
+function validate(raw: Members, missing: RawLine["missing"]): ValidLine {
   const source = sourceOf(raw);
   const { success, data, error } = SCHEMAS[source].safeParse(raw);
   if (!success) {
@@ -177,13 +177,13 @@ function validate(raw: Members, missing: RawRecord["missing"]): ImportRecord {
     const issue = error.issues.find(isWrong) ?? error.issues[0];
     throw refusalOfIssue(raw, { source, missing, issue: issue as z.core.$ZodIssue });
   }
-  const record = { source, ...data } as ImportRecord;
-  if (source === "tombstone") return record;
-  const { kind, type } = record as RecordOf<"file">;
+  const line = { source, ...data } as ValidLine;
+  if (source === "tombstone") return line;
+  const { kind, type } = line as LineOf<"file">;
   const kindOfType = kindOf(type);
-  if (kind !== undefined) return record; // even if the type does not name it
-  if (kindOfType !== undefined) return { ...record, kind: kindOfType } as ImportRecord;
-  if (source !== "url") return record;
+  if (kind !== undefined) return line; // even if the type does not name it
+  if (kindOfType !== undefined) return { ...line, kind: kindOfType } as ValidLine;
+  if (source !== "url") return line;
   throw refusalOfMissing("kind", 'expected "audio" or "video"', missing);
 }
 
@@ -237,7 +237,7 @@ function repeatedNameIn(json: string): string | undefined {
   }
 }
 
-function sourceOf(raw: Members): ImportRecord["source"] {
+function sourceOf(raw: Members): ValidLine["source"] {
   if (raw["state"] === "unpublished") return "tombstone";
   if ("path" in raw) return "file";
   if (!("location" in raw)) return "content";
@@ -245,12 +245,12 @@ function sourceOf(raw: Members): ImportRecord["source"] {
   return typeof location === "string" && location.startsWith("s3:") ? "object" : "url";
 }
 
-/** Returns the refusal of a record for an issue that the schema of its source has found. */
+/** Returns the refusal of a line for an issue that the schema of its source has found. */
 function refusalOfIssue(
   raw: Members,
   { source, missing, issue }: {
-    readonly source: ImportRecord["source"];
-    readonly missing: RawRecord["missing"];
+    readonly source: ValidLine["source"];
+    readonly missing: RawLine["missing"];
     readonly issue: z.core.$ZodIssue;
   },
 ): RefusedError {
@@ -266,11 +266,11 @@ function refusalOfIssue(
   return refusalOfMissing(name, issue.message + other, missing);
 }
 
-/** Returns the refusal of a record for a member that is not there, or whose value is missing. */
+/** Returns the refusal of a line for a member that is not there, or whose value is missing. */
 function refusalOfMissing(
   name: string,
   expected: string,
-  missing: RawRecord["missing"],
+  missing: RawLine["missing"],
 ): RefusedError {
   const reason = `"${name}" is missing; ${expected}`;
   const [written] = name in missing ? [name] : Object.keys(missing);
