@@ -18,7 +18,8 @@ const TOKEN = newToken();
 const LINK = `https://there.test/${TOKEN}`;
 
 function policyWith(settings: Partial<PolicySettings> = {}): Policy {
-  return definePolicy({ deprecatedAt: "2027-01-01", ...settings });
+  const answers = { brownoutStatus: 503, afterSunset: "gone" } as const;
+  return definePolicy({ deprecatedAt: "2027-01-01", ...answers, ...settings });
 }
 
 /** In each, the phase at noon is its name. */

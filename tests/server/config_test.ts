@@ -329,6 +329,7 @@ Deno.test("readConfig() gives a route its own dates, and the common ones for the
         DEPRECATED_AT: "2026-11-21",
         SUNSET_AT: "2027-06-30, video = 2027-12-31",
         BROWNOUTS: "2027-05-03T09:00Z/PT1H,video=2027-06-07T09:00Z/PT1H=410, 2027-06-08/P1D",
+        BROWNOUT_STATUS: "503",
         AFTER_SUNSET: "redirect",
       })[name],
     "server",

@@ -284,7 +284,7 @@ needing("files")("the fields that main.ts lists for a HEAD are those that are se
 
   const policy = { ...CONFIG.policy, sunsetAt: now() + 86_400_000 };
   const brownout = { start: now(), end: now() + 1_000 };
-  const removed = { ...policy, sunsetAt: now() };
+  const removed: Policy = { ...policy, sunsetAt: now(), afterSunset: "gone" };
   const rows: [policy: Policy, status: number, phase: string][] = [
     [policy, 200, ""],
     [{ ...policy, deprecatedAt: now() + 1_000 }, 200, ""],

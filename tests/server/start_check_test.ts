@@ -36,6 +36,7 @@ test("--check says what a start would announce, and creates nothing", () =>
     const { code, out, err } = await check(folder, {
       SUNSET_AT: "2998-01-01,video=2999-01-01",
       BROWNOUTS: "2997-05-03T09:00Z/PT1H",
+      BROWNOUT_STATUS: "503",
       AFTER_SUNSET: "redirect",
     });
     assertEquals([code, err, filesIn(folder)], [0, "", []]);
