@@ -385,7 +385,7 @@ needing("processes", LINUX, program("sh"))(
       assertEquals((await unread.status).code, 1);
       assertMatch(
         await messages,
-        /^Published 1, [^\n]*\nmedia: The output cannot be written \(Broken pipe[^\n]*\)\n$/,
+        /^Published 1, [^\n]*\nmedia: [^\n]* \(Broken pipe[^\n]*\)\n$/,
       );
       assertEquals(parseLines((await mediaHere(folder, ["export"])).stdout).length, 2);
     }),

@@ -76,7 +76,9 @@ test("media usage --gate fails with 2 where it is wrong, and with 3 where nothin
     [[], WRONG_USAGE, /DATABASE_URL/, { DATABASE_URL: "mysql://h/d" }],
     [[], WRONG_USAGE, /DATABASE_URL/, { DATABASE_URL: "postgres://h:port/d" }],
     [[], WRONG_USAGE, /SUNSET_AT/, { SUNSET_AT: "soon" }],
-    [[], UNKNOWN, /^media: .* does not exist yet/, { DATABASE_URL: `sqlite:${folder}/none` }],
+    [[], UNKNOWN, /^media: .*\/none" .*cannot be opened/, {
+      DATABASE_URL: `sqlite:${folder}/none`,
+    }],
     [[], UNKNOWN, /^media: .*127\.0\.0\.1/, { DATABASE_URL: nowhere, CONTENT: "none" }],
     [["--route", "/audio/:token"], UNKNOWN, /^Unknown: /],
   ];
@@ -132,7 +134,7 @@ test("lifecycle usage --gate fails with 2 where it is wrong, and with 3 where no
       [[...record("calls"), "--probe", "ftp://a"], WRONG_USAGE, /starts with "https:/],
       [[...record("calls"), "--probe", "http://a/v2"], WRONG_USAGE, /an item under "\/v1"/],
       [[...record("calls"), "--header", "a b: c"], WRONG_USAGE, /"NAME: VALUE"/],
-      [record("none"), UNKNOWN, /does not exist yet/],
+      [record("none"), UNKNOWN, /\/none" .*cannot be opened/],
       [record("folder"), UNKNOWN, /^lifecycle: /],
       [record("text"), UNKNOWN, /^lifecycle: sqlite: /],
       [["--database", nowhere], UNKNOWN, /^lifecycle: .*127\.0\.0\.1/],
