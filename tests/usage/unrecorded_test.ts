@@ -217,8 +217,8 @@ needing(...POSTGRES)("a rejection names its cause, and no password", async () =>
     [url.replace(PASSWORD, "wrong-secret"), /\(password authentication failed for user "media"\)$/],
     [url.replace(name, "none"), /\(database "none" does not exist\)$/],
     [postgres().urlOf(name, nowhere), REFUSED],
-    [url.replace(PASSWORD, "se#cret"), /: the URL has an unescaped "#"; write it as "%23"$/],
-    [url.replace(PASSWORD, "1#cret"), /: the URL has an unescaped "#"; write it as "%23"$/],
+    [url.replace(PASSWORD, "se#cret"), /: .*"%23"$/],
+    [url.replace(PASSWORD, "1#cret"), /: .*"%23"$/],
   ];
   for (const [database, message] of rows) {
     const error = await assertRejects(() => openUsage(database, { routes: ROUTES }), Error);
