@@ -76,6 +76,7 @@ test("--check says what holds call off, and announces the dates that are left", 
   const { code, out, err } = await run(["--check"], subject.folder, {
     DEPRECATED_AT: "1999-01-01",
     SUNSET_AT: "2001-01-01",
+    AFTER_SUNSET: "gone",
   });
   assertEquals([code, err], [0, ""]);
   const [audio, video] = out.split("\n").filter((line) => line.startsWith("/"));

@@ -38,6 +38,7 @@ const POLICY = definePolicy({
   deprecatedAt: "2026-11-21",
   sunsetAt: "2027-06-30",
   brownouts: ["2027-05-03T09:00Z/PT1H", "2027-06-03T09:00Z/PT1H"],
+  brownoutStatus: 503,
 });
 
 /** Opens a record in a new file, and returns what reads all its rows. */
@@ -112,6 +113,7 @@ test("openUsage() learns of a hold at its start, and with the write of an intent
       deprecatedAt: "1999-01-01",
       sunsetAt: "2999-01-01",
       brownouts: ["2000-01-01/2998-01-01"],
+      brownoutStatus: 503,
     });
     const options = { routes: { "/v1": policy } };
     /** Sends two calls through each kind of middleware. Returns their statuses. */

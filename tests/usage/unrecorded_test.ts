@@ -18,7 +18,11 @@ import { until } from "../support/within.ts";
 
 const postgres = shared(POSTGRES, () => PostgresServer.start());
 
-const POLICY = definePolicy({ deprecatedAt: "2026-11-21", sunsetAt: "2027-06-30" });
+const POLICY = definePolicy({
+  deprecatedAt: "2026-11-21",
+  sunsetAt: "2027-06-30",
+  afterSunset: "gone",
+});
 const ROUTES = { "/v1": POLICY, "/v2": POLICY };
 
 const REFUSED = /cannot be reached \(.*(?:ECONNREFUSED|refused)/i;
