@@ -516,6 +516,17 @@ test("openUsage() says that a route was deleted that is called, for thirty days"
     }
   }));
 
+test("openUsage() retains calls for 400 days unless it is told otherwise", () =>
+  inFolder(async (folder) => {
+    for (const [options, days] of [[{}, 400], [{ retainDays: 30 }, 30]] as const) {
+      const { usage } = await opened(folder, options);
+      await usage.close();
+      using file = new DatabaseSync(`${folder}/calls.sqlite`);
+      const session = file.prepare("SELECT retain_days FROM media_head_session WHERE id = ?");
+      assertEquals(session.get(usage.session)?.["retain_days"], days);
+    }
+  }));
+
 test("the last row of a table can be removed", () =>
   inFolder(async (folder) => {
     const { usage } = await opened(folder, { routes: {} });
