@@ -27,6 +27,7 @@ const FULL = definePolicy({
   ...SETTINGS,
   sunsetAt: "2027-06-30",
   brownouts: ["2027-03-01T09:00Z/PT1H"],
+  brownoutStatus: 503,
   afterSunset: "redirect",
 });
 const POLICIES = [PLAIN, SUNSET, FULL];

@@ -16,6 +16,7 @@ const POLICY = definePolicy({
   deprecatedAt: "2027-01-01",
   sunsetAt: "2027-06-30",
   brownouts: ["2027-05-03T09:00Z/PT4H", "2027-05-03T13:00Z/PT1H=410", "2027-06-10T09:00Z/PT1H"],
+  brownoutStatus: 503,
 });
 const MORNING = ["2027-05-03T09:00", "2027-05-03T13:00", 503] as const;
 const NOON = ["2027-05-03T13:00", "2027-05-03T14:00", 410] as const;

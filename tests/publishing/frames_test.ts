@@ -1,6 +1,6 @@
 /** Sound that is not in a container: what its frames prove, and what they do not. */
 
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { memoryBytes } from "../../lib/publishing/bytes.ts";
@@ -135,7 +135,7 @@ test("fewer frames prove nothing, nor do frames elsewhere", async () => {
   }
   for (const [what, parts] of Object.entries(rows)) {
     const { message } = await assertRejects(() => detect(...parts), RefusedError, "", what);
-    assertEquals(message, '"it" has an unknown format; state its media type with --type', what);
+    assertMatch(message, /^"it" .* --type$/, what);
   }
 });
 

@@ -188,7 +188,7 @@ test("publishUrl() refuses a URL without audio or video, and reports its respons
     [
       withContent(html, { "Content-Type": "text/html" }),
       {},
-      /^"URL" has an unknown format; state its media type with --type$/,
+      /^"URL" .* --type$/,
     ],
     [
       withContent(png, { "Content-Type": "image/png" }),

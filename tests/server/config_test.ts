@@ -2,12 +2,23 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import project from "../../deno.json" with { type: "json" };
 import { postgresAt, sqliteAt } from "../../lib/database/place.ts";
 import type { Policy } from "../../lib/lifecycle/policy.ts";
+import {
+  definePolicy,
+  PolicyError,
+  type PolicySettings,
+} from "../../lib/lifecycle/policy_settings.ts";
 import { type Config, ConfigError, readConfig } from "../../lib/server/config.ts";
 import type { BucketSettings } from "../../lib/storage/content/content_place.ts";
 import { underPolicy } from "../support/routes.ts";
 
 const read = (environment: Record<string, string>, user: "server" | "command" = "command") =>
   readConfig((name) => environment[name], user, PATHS);
+
+const MAY = "2027-05-03T09:00Z/PT1H";
+
+/** What a policy expects in place of the one setting that is wrong. */
+const expectedBy = (settings: PolicySettings) =>
+  assertThrows(() => definePolicy(settings), PolicyError).issues[0]?.expected ?? "";
 
 Deno.test("readConfig() has a default for everything", () => {
   const { policy, policies, ...config } = read({});
@@ -160,8 +171,7 @@ Deno.test("readConfig() reads a bucket as other S3 tools do", () => {
 
 Deno.test("readConfig() rejects invalid values, with the name, the value and what is expected", () => {
   const [bucket, onDeploy] = [{ ...AWS, CONTENT: "s3://abc" }, { DENO_DEPLOY: "true" }];
-  const instant =
-    'an ISO 8601 date or instant from 1970 to 9999, like "2027-06-30" or "2027-06-30T12:00:00Z"';
+  const instant = expectedBy({ deprecatedAt: "soon" });
   const rows: [
     name: string,
     expected: string,
@@ -245,13 +255,13 @@ Deno.test("readConfig() rejects invalid values, with the name, the value and wha
     ["SUNSET_AT", instant, ["2027-02-30"]],
     [
       "BROWNOUTS",
-      "a sunset date, since brownouts precede the sunset",
+      expectedBy({ deprecatedAt: "2027-01-01", brownouts: ["2027-03-01T09:00Z/PT1H"] }),
       ["2027-03-01T09:00Z/PT1H"],
     ],
     ["AFTER_SUNSET", '"gone" or "redirect"', ["teapot"]],
     [
       "DEPRECATION_DOC",
-      'a path that starts with "/", or an "https:" URL without a password, of at most 1024 characters',
+      expectedBy({ deprecatedAt: "2027-01-01", documentation: "http://x.test/" }),
       ["http://x.test/"],
     ],
   ];
@@ -329,6 +339,7 @@ Deno.test("readConfig() gives a route its own dates, and the common ones for the
         DEPRECATED_AT: "2026-11-21",
         SUNSET_AT: "2027-06-30, video = 2027-12-31",
         BROWNOUTS: "2027-05-03T09:00Z/PT1H,video=2027-06-07T09:00Z/PT1H=410, 2027-06-08/P1D",
+        BROWNOUT_STATUS: "503",
         AFTER_SUNSET: "redirect",
       })[name],
     "server",
@@ -365,8 +376,7 @@ Deno.test("readConfig() gives a route its own dates, and the common ones for the
 });
 
 Deno.test("readConfig() refuses what is wrong for one route, with its name and the values", () => {
-  const date = 'expected an ISO 8601 date or instant from 1970 to 9999, like "2027-06-30" or ' +
-    '"2027-06-30T12:00:00Z", got';
+  const date = `expected ${expectedBy({ deprecatedAt: "soon" })}, got`;
   const rows: [environment: Record<string, string>, ...faults: string[]][] = [
     [
       { SUNSET_AT: "2027-06-30,films=2027-12-31" },
@@ -379,18 +389,21 @@ Deno.test("readConfig() refuses what is wrong for one route, with its name and t
     [{ SUNSET_AT: "2027-06-30,video=" }, `SUNSET_AT of video: ${date} ""`],
     [
       { DEPRECATED_AT: "2026-11-21,video=2027-08-01", SUNSET_AT: "2027-06-30" },
-      "SUNSET_AT of video: expected an instant no earlier than the deprecation at " +
-      '2027-08-01T00:00:00Z, got "2027-06-30"',
+      `SUNSET_AT of video: expected ${
+        expectedBy({ deprecatedAt: "2027-08-01", sunsetAt: "2027-06-30" })
+      }, got "2027-06-30"`,
     ],
     [
       { SUNSET_AT: "2027-06-30,video=2027-03-01", BROWNOUTS: "2027-05-03T09:00Z/PT1H" },
-      "BROWNOUTS of video: expected an end before the sunset at 2027-03-01T00:00:00Z, " +
-      'got "2027-05-03T09:00Z/PT1H"',
+      `BROWNOUTS of video: expected ${
+        expectedBy({ deprecatedAt: "2026-11-21", sunsetAt: "2027-03-01", brownouts: [MAY] })
+      }, got "${MAY}"`,
     ],
     [
       { SUNSET_AT: "2027-06-30,audio=none", BROWNOUTS: "2027-05-03T09:00Z/PT1H" },
-      "BROWNOUTS of audio: expected a sunset date, since brownouts precede the sunset, " +
-      'got "2027-05-03T09:00Z/PT1H"',
+      `BROWNOUTS of audio: expected ${
+        expectedBy({ deprecatedAt: "2026-11-21", brownouts: [MAY] })
+      }, got "${MAY}"`,
     ],
     [
       { SUNSET_AT: "soon,video=later" },

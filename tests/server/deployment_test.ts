@@ -71,7 +71,8 @@ needing("processes")(
     const { token } = await subject.publish(newMetadata(), new Uint8Array(10));
     await subject.close();
     const dates = { DEPRECATED_AT: "2026-01-01", SUNSET_AT: "2026-06-30" };
-    await using server = await ServerProcess.start(dates, subject.folder);
+    const settings = { ...dates, AFTER_SUNSET: "gone" };
+    await using server = await ServerProcess.start(settings, subject.folder);
     const statusOf = async (path: string) => (await requestRaw(server.port, "GET", path)).status;
     assertEquals(await statusOf(await probedPath("startupProbe")), 200);
     await Deno.remove(`${subject.folder}/catalogue.sqlite`);

@@ -18,6 +18,8 @@ const policy = definePolicy({
   deprecatedAt: "2027-01-01",
   sunsetAt: "2027-06-30T12:00Z",
   brownouts: ["2027-03-01T09:00Z/PT1H"],
+  brownoutStatus: 503,
+  afterSunset: "gone",
 });
 
 /** Both sides of each instant at which something changes: status and Cache-Control of an item. */

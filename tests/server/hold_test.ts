@@ -55,6 +55,7 @@ Deno.test("a brownout is off while a hold lasts, and on again for its rest", asy
     deprecatedAt: "2027-01-01",
     sunsetAt: "2027-06-30",
     brownouts: ["2027-02-01T11:00Z/PT4H"],
+    brownoutStatus: 503,
   });
   const sunset = "Wed, 30 Jun 2027 00:00:00 GMT";
   const refused = { status: 503, sunset, retryAfter: until(180), age: "no-store" };

@@ -190,7 +190,7 @@ needing(...MACHINE)(
        mv /var/lib/media-head /var/lib/lost
        rm -r /var/lib/media-head-backup && mv /var/lib/copied /var/lib/media-head-backup`,
     );
-    assertStringIncludes(await machine.mustRun(restore), "The record starts again at ");
+    assertStringIncludes(await machine.mustRun(restore), "starts again at ");
     for (const [path, status] of [[before, "200"], [taken, "410"], [after, "200"]]) {
       assertEquals(await machine.mustRun(statusOf(`/media/${path}`)), status);
     }

@@ -173,6 +173,7 @@ Deno.test("an answer belongs to the phase in which its request arrived", async (
     deprecatedAt: "2026-01-01",
     sunsetAt: "2027-01-01",
     brownouts: [`${new Date(start).toISOString()}/PT1H`],
+    brownoutStatus: 503,
   });
   const storage: OneItem = new OneItem({
     find() { // a slow lookup, during which the brownout begins

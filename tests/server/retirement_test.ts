@@ -22,6 +22,7 @@ const SETTINGS = {
   deprecatedAt: "2027-01-01",
   sunsetAt: "2027-06-30T12:00Z",
   brownouts: ["2027-03-01T09:00Z/PT1H", "2027-05-03T09:00Z/PT8H"],
+  brownoutStatus: 503,
   documentation: "/deprecation",
 } as const;
 

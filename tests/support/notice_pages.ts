@@ -10,11 +10,13 @@ export const SETTINGS: PolicySettings = {
   deprecatedAt: "2027-01-01",
   sunsetAt: "2027-06-30T12:00Z",
   brownouts: ["2027-03-01T09:00Z/PT1H", "2027-05-03T09:00Z/PT8H30M", "2027-06-10/P1D"],
+  brownoutStatus: 503,
+  afterSunset: "gone",
   documentation: "/deprecation",
 };
 export const POLICY = definePolicy(SETTINGS);
 export const REDIRECTING = definePolicy({ ...SETTINGS, afterSunset: "redirect" });
-export const OPEN = definePolicy({ deprecatedAt: "2027-01-01" });
+export const OPEN = definePolicy({ deprecatedAt: "2027-01-01", afterSunset: "gone" });
 
 /** An instant in every phase. */
 export const INSTANTS: Record<typeof PHASES[number], string> = {

@@ -184,3 +184,9 @@ export const ROWS = [
   row(5, "scanner", 12, { status: "4xx", impact: "none" }),
   row(0, "Overcast", 1),
 ];
+
+/** The reasons of the doubts in the JSON of a verdict. */
+export function reasonsIn(json: string): string[] {
+  const { doubts = [] } = JSON.parse(json);
+  return doubts.map(({ reason }: { reason: string }) => reason);
+}

@@ -1,6 +1,6 @@
 /** Backup and restore with the documentation's own commands, while items change. */
 
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { sqliteAt } from "../../lib/database/place.ts";
 import type { Engine } from "../../lib/storage/engines/engine.ts";
 import type { OpenStorage } from "../../lib/storage/engines/open_storage.ts";
@@ -195,7 +195,7 @@ needing(...NEEDS)(
       const restore = (await commandWith("rm -f")).match(/^(?:rm|cp) .*$/gm)?.join("\n") ?? "";
       assertEquals(await shell(restore, folder), { code: 0, said: "" });
       const restarted = await mediaHere(folder, ["usage", "--restart"], environment);
-      assertMatch(restarted.stdout, /^The record starts again at /);
+      assertEquals(restarted.code, 0, restarted.stderr);
       await using restored = await ServerProcess.start(environment, folder);
       assertEquals(await statusOf(lost.token, restored), 200);
       assertEquals(await statusOf(later, restored), 404);

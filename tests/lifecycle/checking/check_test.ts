@@ -36,9 +36,9 @@ needing("network")("check finds no fault in what the library sends, in any phase
   const rows: [settings: Partial<PolicySettings>, status: string, state: string][] = [
     [{ deprecatedAt: soon }, "200", `announced (deprecation ${soon}, sunset ${later})`],
     [{}, "200", `deprecated ${dates(later)}`],
-    [{ brownouts }, "503", out],
+    [{ brownouts, brownoutStatus: 503 }, "503", out],
     [{ brownouts, brownoutStatus: 410 }, "410", out],
-    [{ sunsetAt: past }, "410", `removed ${dates(past)}`],
+    [{ sunsetAt: past, afterSunset: "gone" }, "410", `removed ${dates(past)}`],
     [{ sunsetAt: past, afterSunset: "redirect" }, "308", `removed ${dates(past)}`],
   ];
   for (const [settings, status, state] of rows) {

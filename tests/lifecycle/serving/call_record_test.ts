@@ -21,8 +21,9 @@ const SETTINGS = {
   deprecatedAt: "2027-01-01",
   sunsetAt: "2027-06-30",
   brownouts: ["2027-03-01T09:00Z/PT1H"],
+  brownoutStatus: 503,
   documentation: "/why",
-};
+} as const;
 const POLICY = definePolicy(SETTINGS);
 const STRICT = definePolicy({ ...SETTINGS, brownoutStatus: 410 });
 const REDIRECTING = definePolicy({ ...SETTINGS, afterSunset: "redirect" });

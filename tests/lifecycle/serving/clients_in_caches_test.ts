@@ -16,6 +16,7 @@ const POLICY = definePolicy({
   deprecatedAt: new Date(NOW - 300 * DAY),
   brownouts: [{ start: new Date(NOW - 60 * DAY), end: new Date(NOW - 40 * DAY), status: 410 }],
   sunsetAt: new Date(NOW - DAY),
+  afterSunset: "gone",
 });
 const REDIRECTING = { ...POLICY, afterSunset: "redirect" } as const;
 /** When a request comes, by the clock of the application: caches have their own. */

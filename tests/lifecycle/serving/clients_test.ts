@@ -20,6 +20,7 @@ const POLICY = definePolicy({
   deprecatedAt: "2027-01-01",
   sunsetAt: "2027-06-30",
   brownouts: ["2027-03-01T09:00Z/PT1H"],
+  brownoutStatus: 503,
 });
 const END = Date.parse("2027-12-31");
 const [DEPRECATED, BROWNOUT, LAST, REMOVED, EXPIRED] = [

@@ -24,8 +24,10 @@ const SETTINGS = {
   deprecatedAt: "2027-01-01",
   sunsetAt: "2027-06-30",
   brownouts: ["2027-03-01T09:00Z/PT1H", "2027-03-02T09:00Z/PT1H=410"],
+  brownoutStatus: 503,
+  afterSunset: "gone",
   documentation: "https://example.com/why",
-};
+} as const;
 const GONE = definePolicy(SETTINGS);
 const REDIRECTING = definePolicy({ ...SETTINGS, afterSunset: "redirect" });
 const [BROWNOUT, GONE_BROWNOUT, REMOVED] = [

@@ -22,7 +22,7 @@ const SETTINGS = {
   sunsetAt: new Date(NOW - DAY),
 } as const;
 const POLICIES = {
-  gone: definePolicy(SETTINGS),
+  gone: definePolicy({ ...SETTINGS, afterSunset: "gone" }),
   redirect: definePolicy({ ...SETTINGS, afterSunset: "redirect" }),
 };
 const AFTER = Object.keys(POLICIES) as (keyof typeof POLICIES)[];

@@ -17,6 +17,8 @@ const POLICY = definePolicy({
   deprecatedAt: "2027-01-01",
   sunsetAt: "2027-06-30",
   brownouts: ["2027-03-01T09:00Z/PT1H"],
+  brownoutStatus: 503,
+  afterSunset: "gone",
   documentation: "https://example.com/why",
 });
 const [ANNOUNCED, DEPRECATED, BROWNOUT, REMOVED] = [
@@ -267,11 +269,13 @@ Deno.test("withLifecycle() announces the earlier of nested sunsets, in every pha
     ...settings,
     sunsetAt: "2027-12-31",
     brownouts: ["2027-02-01/P1D"],
+    brownoutStatus: 503,
   });
   const songs = definePolicy({
     deprecatedAt: "2026-11-21",
     sunsetAt: "2027-06-30",
     brownouts: ["2027-05-03T09:00Z/PT1H"],
+    brownoutStatus: 503,
     documentation: "https://example.com/songs",
   });
   const open = definePolicy({ ...settings, deprecatedAt: "2026-06-01" }); // no sunset yet

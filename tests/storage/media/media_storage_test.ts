@@ -31,7 +31,11 @@ needing("files")("unpublish() leaves content of another catalogue alone", async 
     catalogue,
     new FolderContent(`${another.folder}/files`, catalogue),
   );
-  await assertRejects(() => wrong.unpublish(token, 5000), StorageError, "is not the folder with");
+  await assertRejects(
+    () => wrong.unpublish(token, 5000),
+    StorageError,
+    "is not the folder with the content of this catalogue",
+  );
   assertEquals((await subject.storage.find(token)).state, "published");
   assertEquals(await another.digests(), [digest]);
 });

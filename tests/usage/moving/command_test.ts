@@ -37,7 +37,7 @@ needing("processes")(
       assertEquals(missing, 1);
       assertMatch(
         reason,
-        /mistyped\.sqlite" \(--copy-from\) cannot be opened.*does not exist yet/s,
+        /mistyped\.sqlite" \(--copy-from\) cannot be opened/,
       );
       assertEquals((await copy("mysql://db/x"))[0], 2);
 

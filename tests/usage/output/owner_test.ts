@@ -20,7 +20,11 @@ const ENGINES: [
 ];
 
 /** After the removal every valid token counts as a call, though nothing is published. */
-const REMOVED = { DEPRECATED_AT: "1999-01-01", SUNSET_AT: "2000-01-01" };
+const REMOVED = {
+  DEPRECATED_AT: "1999-01-01",
+  SUNSET_AT: "2000-01-01",
+  DEPRECATION_DOC: "/deprecation",
+};
 
 /** User-Agents, with how often each calls, and what is reported. */
 const SENT: [count: number, userAgent: string][] = [

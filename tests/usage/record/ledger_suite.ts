@@ -177,30 +177,22 @@ export function testLedger(
     assertEquals(fixed, 0, named);
     assertStringIncludes(
       named,
-      "\nLeft out: 1 client that last called before 2027-10-28:\n" +
-        `  ${client}: 1,500 calls on 3 days from 2027-04-15 to 2027-10-15, at most 92 days apart\n` +
-        "On record since 2027-01-01: what comes more rarely is not on it.\n",
+      `\n  ${client}: 1,500 calls on 3 days from 2027-04-15 to 2027-10-15, at most 92 days apart\n` +
+        "On record since 2027-01-01: ",
     );
     const [status, text] = await gate();
     assertEquals(status, 1, text);
     assertStringIncludes(
       text,
-      `\n  ${client}: 1,500 calls on 3 days, at most 92 days apart, the last on 2027-10-15; silent for ` +
-        "longer than that from 2028-01-16 on\n",
+      `\n  ${client}: 1,500 calls on 3 days, at most 92 days apart, the last on 2027-10-15; `,
     );
     await on("2028-01-15T23:59:59Z");
     assertEquals((await gate())[0], 1);
     await on("2028-01-16T00:00:00Z");
     const [clear, last] = await gate();
     assertEquals(clear, 0, last);
-    assertMatch(
-      last,
-      /^Clear: no calls to \S+ from .*, no client is due by its rhythm, and the record is complete\.\n/,
-    );
-    assertMatch(
-      last,
-      /\nOn record since 2027-01-01: jobs more than 126 days apart are not on it, /,
-    );
+    assertMatch(last, /^Clear: .*, no client is due by its rhythm, .*\n/);
+    assertMatch(last, /\nOn record since 2027-01-01: .* 126 days apart /);
     const isUsed = await database.query({ text: "SELECT count(*) AS days FROM media_head_day" });
     assertEquals(isUsed, [{ days: 3 }]);
   });
@@ -784,7 +776,11 @@ export function testLedger(
     clock.timeline = "B";
     assertEquals(await ledger.timeline(), "B");
     const replica = ledgerAt(database, () => NOON, () => "NULL");
-    await assertRejects(() => replica.timeline(), RefusedError, "the database is a replica");
+    await assertRejects(
+      () => replica.timeline(),
+      RefusedError,
+      "the database is a replica, which may be behind; expected the primary",
+    );
   });
 }
 

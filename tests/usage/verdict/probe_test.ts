@@ -17,6 +17,8 @@ import { DAY } from "../../support/usage_report.ts";
 import { until } from "../../support/within.ts";
 
 const [CLEAR, CALLED, UNKNOWN] = [0, 1, 3];
+/** What a verdict says of a route that was probed. */
+const PROBED = / A probe of \/audio\/:token /;
 
 const REMOVED = { DEPRECATED_AT: "1999-01-01", SUNSET_AT: "2000-01-01" };
 const BROWNOUT = {
@@ -81,9 +83,8 @@ type Front = (
 
 const cached: Front = ({ port }) => startCache("nginx", port);
 const NGINX = [program("nginx")];
-const HIDDEN =
-  /^\/audio\/:token: unknown, no calls counted, but a cache in front of http:\S+ answers for the servers: exclude/m;
-const OVERCAST = /Still called: 20 calls to .* app Overcast/;
+const HIDDEN = /^\/audio\/:token: unknown, .* a cache in front /m;
+const OVERCAST = /^Still called: 20 .* app Overcast/;
 
 /** What is in front, whether callers come through it, and the verdict on their calls. */
 const ROWS: readonly (readonly [
@@ -97,7 +98,7 @@ const ROWS: readonly (readonly [
     "nginx with a cache, after the removal",
     cached,
     UNKNOWN,
-    /audio\/:token: .*, but a cache in front .*\n\/video\/:token: .*, but a cache in front/,
+    /^\/audio\/:token: unknown, .* a cache in front .*\n\/video\/:token: unknown, .* a cache in front /m,
     REMOVED,
   ],
   ["nginx that caches what was asked for twice", minUses, UNKNOWN, HIDDEN],
@@ -187,14 +188,8 @@ needing("processes", ...NGINX)(
         const url = `http://127.0.0.1:${edge.port}`;
         for (const { code, stdout } of await Promise.all([gate(url), gate(url)])) {
           assertEquals(code, CLEAR, stdout);
-          assertMatch(
-            stdout,
-            /^Clear: no calls to .*\n(?:.*\n){3}Not counted as calls: \d+ requests by \d prob/m,
-          );
-          assertMatch(
-            stdout,
-            / A probe of \/audio\/:token through http\S+ found no cache that hides/,
-          );
+          assertMatch(stdout, /^Clear: [^]* requests by \d probes?\n/);
+          assertMatch(stdout, PROBED);
         }
         const { routes, probes } = await usage();
         assertEquals(routes.map(({ calls, otherRequests }) => [calls, otherRequests]), [
@@ -213,20 +208,20 @@ const UNANSWERED: readonly (readonly [what: string, Front, RegExp])[] = [
   [
     "an edge that strips the field",
     stripping,
-    /http:\S+ answers \(200\), but no server .* something removes the field lifecycle-probe\. To /,
+    /http:\S+ answers \(200\), .* lifecycle-probe\. /,
   ],
   [
     "a redirect",
     answering(301, " https://a.test/"),
-    /http:\S+ redirects to https:\/\/a.test\/ \(301\)/,
+    /http:\S+ .* https:\/\/a.test\/ \(301\)/,
   ],
   [
     "a 304, which is no redirect",
     answering(304),
-    /http:\S+ answers \(304\), but no server counted /,
+    /http:\S+ answers \(304\), /,
   ],
-  ["a demand for credentials", answering(401), /http:\S+ asks for credentials \(401\)/],
-  ["a rate limit", answering(429), /http:\S+ limits the rate of requests \(429\)/],
+  ["a demand for credentials", answering(401), /http:\S+ .* \(401\)/],
+  ["a rate limit", answering(429), /http:\S+ .* \(429\)/],
   [
     "a rate limit that the first request keeps",
     ({ port: origin }) =>
@@ -236,7 +231,7 @@ const UNANSWERED: readonly (readonly [what: string, Front, RegExp])[] = [
           `limit_req_zone all zone=all:1m rate=1r/m; limit_req_status 429; limit_req zone=all;
           ${server(port, `proxy_pass http://127.0.0.1:${origin};`)}`,
         )),
-    /http:\S+ limits the rate of requests \(429\)\. To leave/,
+    /http:\S+ .* \(429\)/,
   ],
   [
     "nobody",
@@ -279,9 +274,9 @@ needing("processes", ...NGINX, program("openssl"))(
       [
         {},
         UNKNOWN,
-        /does not answer \(.*UnknownIssuer\)\. If you trust .* in DENO_CERT\. To leave/,
+        /\(.*UnknownIssuer\)\. .* DENO_CERT\. /,
       ],
-      [{ DENO_CERT: certificate }, CLEAR, / A probe of \/audio\/:token through https:\S+ found no/],
+      [{ DENO_CERT: certificate }, CLEAR, PROBED],
     ];
     try {
       for (const [environment, verdict, said] of rows) {
@@ -308,10 +303,7 @@ needing("processes")(
     serve(BROWNOUT, async ({ server, gate, hold }) => {
       const { code, stdout } = await gate(server.origin);
       assertEquals(code, UNKNOWN);
-      assertMatch(
-        stdout,
-        /no response may be cached in a brownout, so probe it after 2998-01-01T00:00:00Z/,
-      );
+      assertMatch(stdout, / in a brownout, .* 2998-01-01T00:00:00Z/);
       const tomorrow = new Date(Date.now() + DAY).toISOString();
       assertEquals((await hold("--until", tomorrow, "--because", "a test")).code, 0);
       const headers = { Accept: "application/json" };
@@ -321,6 +313,6 @@ needing("processes")(
       });
       const held = await gate(server.origin);
       assertEquals(held.code, CLEAR, held.stdout);
-      assertMatch(held.stdout, /A probe of \/audio\/:token through \S+ found no cache/);
+      assertMatch(held.stdout, PROBED);
     }),
 );

@@ -31,7 +31,6 @@ const called = [
   row(0, "id key-1", 3, { route: "/v1/b" }),
   row(2, "id key-2", 9, { route: "/v1/b" }),
 ];
-const process = String.raw`\(process 4711 on web-1, started at \S+\)`;
 
 /** What happened, the verdicts on the routes and on all of them, and what the gate says. */
 const SCENES: readonly (readonly [
@@ -43,10 +42,10 @@ const SCENES: readonly (readonly [
   options?: Partial<UsageReportOptions>,
 ])[] = [
   ["nobody called", [], [always], "clear, clear, clear: clear", [
-    /^Clear: no calls to \/v1\/a, \/v1\/b, and \/v1\/c from .*\n\/v1\/a: clear\n\/v1\/b: clear\n\/v1\/c: clear\n/,
+    /^Clear: .*\n\/v1\/a: clear\n\/v1\/b: clear\n\/v1\/c: clear\n/,
   ]],
   ["one was called", called, [always], "clear, called, clear: called", [
-    /^Still called: 12 calls to \/v1\/b by 2 clients from 2027-06-08 to .*\n\/v1\/a: clear\n\/v1\/b: called, 12 calls, the last recorded at 2027-06-15T12:00:00Z\n {2}id key-1, 3 calls on 1 day, .*\n {2}id key-2, 9 calls .*\n\/v1\/c: clear\n/,
+    /^Still called: .*\n\/v1\/a: clear\n\/v1\/b: called, 12 calls, .*\n {2}id key-1, 3 calls on 1 day, .*\n {2}id key-2, 9 calls .*\n\/v1\/c: clear\n/,
   ]],
   ["some calls are allowed", called, [always], "clear, clear, clear: clear", [
     /\n\/v1\/b: clear, 12 calls, at most 12 allowed\n {2}id key-1, 3 calls /,
@@ -68,10 +67,7 @@ const SCENES: readonly (readonly [
     [always, silent],
     "unknown, clear, clear: unknown",
     [
-      /\n\/v1\/a: unknown, no calls counted, but 1 process ended or was cut off while answering calls to it\n\/v1\/b: clear\n\/v1\/c: clear\n/,
-      RegExp(
-        `missing\\.\\n {2}Session s ${process} ended or was cut off while it answered calls to /v1/a; who called from 2027-06-15T03:00:00Z to 2027-06-16T03:00:00Z is not on record \\(see --trust-stops\\)\\n {2}With \`--trust-stops\`, if that is true, this would be clear\\.\\n {2}Without it, the verdict cannot be clear before 2027-06-24\\.\\n`,
-      ),
+      /^Unknown: .*\n {2}Session s .* \/v1\/a;.*\n(?: {2}.*\n)*\/v1\/a: unknown, .*\n\/v1\/b: clear\n\/v1\/c: clear\n/,
     ],
     { intents: intents.slice(0, 1) },
   ],
@@ -81,11 +77,8 @@ const SCENES: readonly (readonly [
     [always, silent],
     "unknown, called, unknown: called",
     [
-      /\n\/v1\/a: unknown, no calls counted, but 1 process ended or .*\n\/v1\/b: called, 12 calls, .*\n.*\n.*\n\/v1\/c: unknown/,
-      RegExp(
-        `^Still called: .*\n {2}Session s ${process} ended .* /v1/a; .*\n {2}Session s .* /v1/c; .*\n`,
-      ),
-      /With `--trust-stops`, if that is true, the unknown routes would be clear\.\n.*\n\/v1\/a: /,
+      /\n\/v1\/a: unknown, .*\n\/v1\/b: called, 12 calls, .*\n.*\n.*\n\/v1\/c: unknown/,
+      /^Still called: .*\n {2}Session s .* \/v1\/a; .*\n {2}Session s .* \/v1\/c; .*\n/,
     ],
     { intents },
   ],
@@ -96,9 +89,7 @@ const SCENES: readonly (readonly [
     "clear, called, clear: called",
     [
       /^Still called: .*\n\/v1\/a: clear on your word\n\/v1\/b: called, .*\n.*\n.*\n\/v1\/c: clear on your word\n/,
-      RegExp(
-        `\nRoutes are clear on your word that no caller is missing though 1 process ended or was cut off\\.\nTrusted: no caller of /v1/a from 2027-\\S+ to 2027-\\S+ is missing, though session s ${process} ended or was cut off\nTrusted: no caller of /v1/c `,
-      ),
+      /\nRoutes are clear on your word .*\nTrusted: .* \/v1\/a .*\nTrusted: .* \/v1\/c /,
     ],
     { intents, trustStops: true },
   ],
@@ -109,7 +100,7 @@ const SCENES: readonly (readonly [
     "clear, called, clear: called",
     [
       /\n\/v1\/a: clear\n\/v1\/b: called, .*\n.*\n.*\n\/v1\/c: clear on your word\n/,
-      /\nRoutes are clear on your word .*\nTrusted: no caller of \/v1\/c .*\nAnnounced until 2027-06-17T00:00:00Z: deleting \/v1\/a and \/v1\/c before /,
+      /\nRoutes are clear on your word .*\nTrusted: .* \/v1\/c .*\nAnnounced until 2027-06-17T.* \/v1\/a and \/v1\/c /,
     ],
     { intents: intents.slice(1), trustStops: true },
   ],
@@ -119,10 +110,7 @@ const SCENES: readonly (readonly [
     [always],
     "unknown, clear, clear: unknown",
     [
-      /\n\/v1\/a: unknown, no calls counted, but calls to it are in flight\n\/v1\/b: clear\n/,
-      RegExp(
-        `\n {2}Session a ${process} has calls to /v1/a in flight, or has yet to report them: ask again\n/v1/a: `,
-      ),
+      /\n {2}Session a .* \/v1\/a .*\n\/v1\/a: unknown, .*\n\/v1\/b: clear\n/,
     ],
     { intents: [intent("a", 1, { route: "/v1/a" })] },
   ],
@@ -132,8 +120,7 @@ const SCENES: readonly (readonly [
     [session(1000, 9, ended)],
     "unknown, unknown, unknown: unknown",
     [
-      /\n\/v1\/a: unknown, no calls counted, but no server counts it now\n/,
-      /missing\.\n {2}No server counts \/v1\/a, \/v1\/b, and \/v1\/c now, and none has since 2027-06-15T03:00:00Z; is this the database that they use\?\n\/v1\/a: /,
+      /^Unknown: .*\n {2}.* \/v1\/a, \/v1\/b, and \/v1\/c .*\n\/v1\/a: unknown, /,
     ],
     { trustStops: true },
   ],
@@ -143,9 +130,7 @@ const SCENES: readonly (readonly [
     [always, running(9, { id: "x", policies: policiesOf(["/v1/a", "/v1/b"]) })],
     "clear, called, unknown: called",
     [
-      RegExp(
-        `\n/v1/c: unknown, .*, but session x ${process} does not count /v1/c: deprecate it `,
-      ),
+      /\n\/v1\/c: unknown, .* session x .* \/v1\/c: /,
     ],
   ],
   [
@@ -154,8 +139,7 @@ const SCENES: readonly (readonly [
     [session(100, 50, ended), running(49, { policies })],
     "unknown, unknown, unknown: unknown",
     [
-      /\n\/v1\/a: unknown, no calls counted, but the record starts at 2027-06-11T08:00:00Z; no server was running during 1 stop \(1 h 0 min\)\n/,
-      /\n {2}The record starts at 2027-06-11T08:00:00Z\n/,
+      /\n\/v1\/a: unknown, .* 2027-06-11T08:00:00Z; .* 1 stop \(1 h 0 min\)\n/,
     ],
   ],
   [
@@ -163,11 +147,11 @@ const SCENES: readonly (readonly [
     called,
     [session(1000, 50, ended), running(49, { policies })],
     "clear, called, clear: called",
-    [/\nRoutes are clear on your word that during 1 stop \(1 h 0 min\) .* wrong\.\nTrusted: 2027-/],
+    [/\nRoutes are clear on your word .* 1 stop .*\nTrusted: 2027-/],
     { trustStops: true },
   ],
   ["a cache answers for one route", [], [always], "clear, unknown, clear: unknown", [
-    /^Unknown: .*\n\/v1\/a: clear\n\/v1\/b: unknown, no calls counted, but a cache in front of https:\/\/a\.test answers for the servers: exclude this path from it\n\/v1\/c: clear\n/,
+    /^Unknown: .*\n\/v1\/a: clear\n\/v1\/b: unknown, .*\n\/v1\/c: clear\n/,
   ], {
     probe: {
       url: "https://a.test",
@@ -177,7 +161,7 @@ const SCENES: readonly (readonly [
   }],
   ["two clients are ignored", called, [always], "clear, clear, clear: clear", [
     /\n\/v1\/a: clear\n\/v1\/b: clear\n/,
-    /\nIgnored: id key-1 \(3 calls\)\nIgnored: id key-2 \(9 calls\)\nIgnored: key-2 \(not on record; did you mean "id key-2"\?\)\nIgnored: nobody \(not on record\)\n/,
+    /\nIgnored: id key-1 .*\nIgnored: id key-2 .*\nIgnored: key-2 .*"id key-2".*\nIgnored: nobody .*\n/,
   ], { ignore: ["id key-1", "id key-2", "key-2", "nobody"] }],
 ];
 
@@ -242,7 +226,7 @@ Deno.test("forty routes have a line each, and only days with calls", async () =>
   assert(days.every((line) => /█/.test(line)));
   assertMatch(
     text,
-    /\n\/v1\/things-2\/:id: called, 5 calls, the last recorded at .*\. Sunset: .*\n {2}Client .*\n {2}id key-1 +4 .*\n {2}id key-2 +1 /,
+    /\n\/v1\/things-2\/:id: called, 5 calls, .*\n {2}Client .*\n {2}id key-1 +4 .*\n {2}id key-2 +1 /,
   );
   assertMatch(text, /\n\/v1\/things-39\/:id: clear\. Sunset: .*\n/);
   const page = usagePage(whole);
