@@ -22,7 +22,7 @@ import { announcedPolicies, judgedRoutes } from "./verdict/announcements.ts";
 import { probe, type ProbeOptions, type ProbeResult } from "./verdict/probe.ts";
 import { type ProgramNames, reportUsage, type UsageReport } from "./verdict/report.ts";
 import { mayBeAnybody } from "./verdict/rhythms.ts";
-import { readSessions, waitForReports } from "./verdict/waiting.ts";
+import { readSessions, waitForHeartbeats } from "./verdict/waiting.ts";
 import { formatInstant } from "../http/timestamp.ts";
 
 /** The parts of the command that each program supplies. */
@@ -213,7 +213,7 @@ async function printReport(
   const onWait = (sessions: readonly Session[]) => {
     if (!json) {
       printError(
-        `waiting for the next report of ${
+        `waiting for the next heartbeat of ${
           sessions.map((session) => textOf(sessionText(session))).join(", ")
         } …`,
       );
@@ -254,8 +254,8 @@ async function writePage(
 }
 
 /**
- * Reads the ledger. For the gate, first probes if it can, and waits for the servers' reports; a report
- * waits for nobody.
+ * Reads the ledger. For the gate, first probes if it can, and waits for the servers' heartbeats; a
+ * report waits for nobody.
  */
 async function readReport(
   record: UsageRecord,
@@ -270,7 +270,7 @@ async function readReport(
   // the first requests of the probe, which start a server that sleeps until it is asked.
   const time = await ledger.time();
   const read = isGate
-    ? await waitForReports(ledger, time, { routes: route, onWait })
+    ? await waitForHeartbeats(ledger, time, { routes: route, onWait })
     : await readSessions(ledger);
   const { sessions } = read;
   // An owner also has to know of routes that were deleted.

@@ -155,7 +155,7 @@ export async function liveThroughYear(): Promise<Year> {
     now = start + QUARTER_MS - 1;
     await recorder.flush();
   }
-  now = END + FLUSH_INTERVAL_MS; // the gate waits for a report
+  now = END + FLUSH_INTERVAL_MS; // the gate waits for a heartbeat
   await recorder.flush();
   const evidence = await readSessions(ledger);
 

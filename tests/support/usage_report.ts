@@ -77,7 +77,7 @@ export function historiesOf(rows: readonly UsageRow[]): ClientHistory[] {
     });
 }
 
-/** Makes a session that began and last reported some hours before now. */
+/** Makes a session that began, and sent its last heartbeat, some hours before now. */
 export function session(
   beganHoursAgo: number,
   reportedHoursAgo: number,
@@ -91,7 +91,7 @@ export function session(
   return { ...fixed, timeline, sequence, ...times, ...more };
 }
 
-/** Makes a session that began some hours before now, and has reported since the report was asked for. */
+/** Makes a session that began some hours before now, and whose last heartbeat came after that. */
 export function running(beganHoursAgo: number, more: Partial<Session> = {}): Session {
   return session(beganHoursAgo, 0, { reported: NOW + 5_000, ...more });
 }

@@ -93,7 +93,7 @@ needing(...POSTGRES)(
       assertEquals(code, 3, stdout);
       assertMatch(stdout, /\n {2}The record starts at \d/);
       const { log } = await server.stop();
-      assertMatch(JSON.stringify(log), /does not have this process's last report/);
+      assertMatch(JSON.stringify(log), /does not have this process's last heartbeat/);
       assertEquals(await query("SELECT ended FROM media_head_session ORDER BY began"), [
         "lapsed",
         "stopped",

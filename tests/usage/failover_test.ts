@@ -59,7 +59,7 @@ async function check(
 for (const how of ["standby", "restored"] as const) {
   needing(...POSTGRES, program("pg_basebackup"))(
     how === "standby"
-      ? "a failover to a standby that lags is a doubt, and a lost report starts the record again"
+      ? "a failover to a standby that lags is a doubt, and a lost heartbeat starts the record again"
       : "a restart of the database is no doubt, and a restored base backup is one",
     () => inFolder((folder) => play(how, folder)),
   );
@@ -92,7 +92,7 @@ async function play(how: "standby" | "restored", folder: string): Promise<void> 
     await check(primary.urlOf(running.name), [CLEAR, CLEAR], /^Clear: /);
   }
 
-  Deno.kill(frozen.server.pid, "SIGSTOP"); // so that it reports nothing that the copy lacks
+  Deno.kill(frozen.server.pid, "SIGSTOP"); // so that it records nothing that the copy lacks
   const copy = all.use(await PostgresServer.copy(primary, how));
   if (how === "standby") {
     await fallBehind(copy, primary);
@@ -125,7 +125,7 @@ async function play(how: "standby" | "restored", folder: string): Promise<void> 
   ];
   for (const [{ name }, verdicts, said] of rows) await check(copy.urlOf(name), verdicts, said);
   const { log } = await running.server.stop();
-  assertMatch(JSON.stringify(log), /does not have this process's last report/);
+  assertMatch(JSON.stringify(log), /does not have this process's last heartbeat/);
 }
 
 /** Waits until a standby has all, and has it receive no more. */

@@ -60,7 +60,7 @@ for (const { what, hasCrashes, hasMonitor, verdict } of SCENARIOS) {
       countOne(recorder.meter, { userAgent: "Monitor/1.0" });
       recorder.intents.leave(route);
     };
-    /** Lets an hour pass, in which the process reports twice. */
+    /** Lets an hour pass, with two heartbeats of the process. */
     const passHour = async () => {
       const end = now + HOUR;
       while (now < end) {

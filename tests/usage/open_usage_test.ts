@@ -204,12 +204,12 @@ test("openUsage() names its session and process, in the log and in the gate's wo
     assertEquals(registered?.process, { ...process, started: Date.parse(String(started)) });
     const said: string[] = [];
     using _stdout = stub(console, "error", (line) => void said.push(line));
-    // Its intent is not settled until the next report, which a gate waits for.
+    // Its intent is not settled until the next heartbeat, which a gate waits for.
     await (await usage.withLifecycle(old, "/v1")(new Request("http://test/v1"))).text();
     const [status, text] = await askGate(`sqlite:${path}`);
     assertEquals(status, 1, text);
     const name = `session ${session} (process ${Deno.pid} on ${Deno.hostname()}, started at `;
-    assertStringIncludes(String(said), `waiting for the next report of ${name}`);
+    assertStringIncludes(String(said), `waiting for the next heartbeat of ${name}`);
     await usage.close();
   }));
 

@@ -124,7 +124,7 @@ function doubtText(doubt: Doubt, { retainDays, days, program }: UsageReport): Ph
         processText(doubt),
         " has calls to ",
         path(doubt.route),
-        " in flight, or has yet to report them: ask again",
+        " in flight, or has yet to record them: ask again",
       );
     case "not counted":
       if (doubt.isUnmounted && doubt.isOpen) {
@@ -145,7 +145,7 @@ function doubtText(doubt: Doubt, { retainDays, days, program }: UsageReport): Ph
         : phrase("until ", until, ", ", processText(doubt), " did not count ", path(doubt.route));
     case "ahead":
       return phrase(
-        "the latest report is dated ",
+        "the latest heartbeat is dated ",
         instant(doubt.then),
         ": the database's clock was ahead then, or has fallen behind since. If it is right, run: " +
           `${command} --restart`,

@@ -20,7 +20,7 @@ import type { PeriodLengths } from "./verdict.ts";
 import { type SilentClients, silentClients } from "./rhythms.ts";
 import { judgeRoutes, type Verdicts } from "./route_verdicts.ts";
 import { addUp, callsIn, type ClientErrors, type ClientUsage, type PhaseCalls } from "./sums.ts";
-import { REPORT_LIMIT_MS, type SessionsAndIntents } from "./waiting.ts";
+import { HEARTBEAT_LIMIT_MS, type SessionsAndIntents } from "./waiting.ts";
 
 /** Calls to one route on one UTC day. */
 export interface DayUsage {
@@ -72,8 +72,8 @@ export interface UsageReportOptions extends Pick<PeriodLengths, "days">, Session
   readonly canProbe?: boolean | undefined;
   readonly program: ProgramNames;
   /**
-   * Whether running servers had time to report the calls before the instant of the verdict. A report
-   * waits for nobody: it takes what they have reported in the last two flushes for complete.
+   * Whether running servers had time to record the calls before the instant of the verdict. A
+   * report waits for nobody: it takes what they have recorded in the last two flushes for complete.
    */
   readonly isGate?: boolean | undefined;
   /** The instant of the verdict, by the ledger's time, in milliseconds since the epoch. */
@@ -165,7 +165,7 @@ export async function reportUsage(
   if (client !== undefined && sums.clients.length === 0) await requireOnRecord(client, ledger);
   const ignored = await ignoredClients(ignore, sums.clients, ledger);
 
-  const settledSince = isGate ? now : now - REPORT_LIMIT_MS;
+  const settledSince = isGate ? now : now - HEARTBEAT_LIMIT_MS;
   const evidence: Evidence = {
     ...{ sessions, intents, judgedAt: now, settledSince, ...read },
     // The later of both: a copy moves the start back, and a deletion of days on.

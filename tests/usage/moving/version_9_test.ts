@@ -131,7 +131,7 @@ for (const [from, openOld] of Object.entries(OLD)) {
           assertEquals([copied.code, copied.stderr], [0, ""]);
           assertMatch(
             copied.stdout,
-            /^Copied (sqlite|postgres):\/?\S+ with 4 sessions, its last report at \S+Z; the record starts at/,
+            /^Copied (sqlite|postgres):\/?\S+ with 4 sessions, its last heartbeat at \S+Z; the record starts at/,
           );
           assert(!copied.stdout.includes("keep-this-out"), "a password is printed");
           assertEquals((await usage("--gate", "1")).code, CALLED, "the call of today");

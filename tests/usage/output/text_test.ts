@@ -174,7 +174,7 @@ Deno.test("gateText() lists up to 25 remaining clients, or up to 25 gaps", async
   const ahead = gateText(await report([], ALWAYS, { lag: 3 * 24 * HOUR }));
   assertMatch(
     ahead,
-    /\n {2}The latest report is dated 2027-06-15T12:00:05Z: the database's clock was ahead/,
+    /\n {2}The latest heartbeat is dated 2027-06-15T12:00:05Z: the database's clock was ahead/,
   );
   assertMatch(ahead, /has fallen behind since\. If it is right, run: media usage --restart\n/);
   assert(!ahead.includes("wait until"));

@@ -299,24 +299,24 @@ Deno.test("no client on record goes unnamed, in the period or outside", async ()
   }
 });
 
-/** Opens a record that a server keeps for 400 days, and reports to once a day. */
+/** Opens a record that a server keeps for 400 days, and flushes once a day. */
 async function openRecord() {
   const database = await openLedgerDatabase();
   const clock = { now: Date.parse("2027-01-01") };
   const ledger = ledgerAt(database, () => clock.now, () => "'A'");
   let session = await begin(ledger, "a", {}, { "/audio/:token": POLICY });
-  const report = async (clients: readonly string[]) => {
+  const flush = async (clients: readonly string[]) => {
     const counts = clients.map((client) => ({ ...COUNT, client, calls: 1 }));
-    const part = { counts, at: clock.now, report: { intents: undefined, isStopped: false } };
+    const part = { counts, at: clock.now, heartbeat: { intents: undefined, isStopped: false } };
     assert(await ledger.add(part, session, FOREVER) !== undefined, "it is recorded");
     session = { ...session, sequence: session.sequence + 1, reported: clock.now };
   };
   return {
-    report,
+    flush,
     /** Lets the next day begin. */
     async beginDay() {
       clock.now += DAY;
-      await report([]);
+      await flush([]);
       await ledger.forget(dayOf(clock.now - 400 * DAY), clock.now);
     },
     async ask(): Promise<Verdict["state"]> {
@@ -352,7 +352,7 @@ Deno.test("a client of any period up to a year is called while it lives, and no 
       }
       if (!isCalling) continue;
       [called, last] = [called + 1, day];
-      await record.report(["id a"]);
+      await record.flush(["id a"]);
     }
     assert(called >= 3, "it has a rhythm");
     const silence = Math.max(30, period);

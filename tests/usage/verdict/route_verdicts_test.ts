@@ -121,7 +121,7 @@ const SCENES: readonly (readonly [
     [
       /\n\/v1\/a: unknown, no calls counted, but calls to it are in flight\n\/v1\/b: clear\n/,
       RegExp(
-        `\n {2}Session a ${process} has calls to /v1/a in flight, or has yet to report them: ask again\n/v1/a: `,
+        `\n {2}Session a ${process} has calls to /v1/a in flight, or has yet to record them: ask again\n/v1/a: `,
       ),
     ],
     { intents: [intent("a", 1, { route: "/v1/a" })] },
