@@ -12,7 +12,7 @@ import type { Session } from "./record/records.ts";
 import { judgedRoutes, latestSession } from "./verdict/announcements.ts";
 import { print, printError } from "./print.ts";
 import { runRecordCommand, withLedger } from "./record_program.ts";
-import { type PageFile, usageCommand, type UsageRecord } from "./usage_command.ts";
+import { type PageFile, usageCommand, type UsageSource } from "./usage_command.ts";
 
 /** The options that this command adds to those of every usage command. */
 interface ProgramOptions {
@@ -31,7 +31,7 @@ export async function runUsage(args: readonly string[]): Promise<number> {
   const command = usageCommand<ProgramOptions>({
     print,
     printError,
-    withRecord: ({ database, ...options }, action) =>
+    withSource: ({ database, ...options }, action) =>
       withLedger(database, async (ledger, place) => {
         const shown = place.kind === "sqlite" ? database : withoutPassword(database);
         const sessions = await ledger.sessions();
@@ -97,7 +97,7 @@ const headerArgument = argument('"NAME: VALUE"', (line): [string, string] | unde
 });
 
 /** Returns what the latest session says of the server and of a contact. */
-function ownerFacts(sessions: readonly Session[]): Pick<UsageRecord, "publicUrl" | "contact"> {
+function ownerFacts(sessions: readonly Session[]): Pick<UsageSource, "publicUrl" | "contact"> {
   const { publicUrl, contact } = latestSession(sessions) ?? {};
   return { publicUrl, contact };
 }
@@ -106,7 +106,7 @@ function ownerFacts(sessions: readonly Session[]): Pick<UsageRecord, "publicUrl"
 function probeThrough(
   { probe: urls, header = [] }: Omit<ProgramOptions, "database">,
   routes: readonly string[],
-): UsageRecord["probe"] {
+): UsageSource["probe"] {
   if (urls === undefined || routes.length === 0) return undefined;
   const byRoute = new Map(urls.map((url) => [routeOf(url, routes), url]));
   return {

@@ -27,10 +27,10 @@ import { formatInstant } from "../http/timestamp.ts";
 
 /** The parts of the command that each program supplies. */
 interface UsageHost<Options> {
-  /** Opens the record, runs an action, and closes the record. */
-  readonly withRecord: (
+  /** Opens the ledger, runs an action, and closes the ledger. */
+  readonly withSource: (
     options: Options,
-    action: (record: UsageRecord) => Promise<void>,
+    action: (source: UsageSource) => Promise<void>,
   ) => Promise<void>;
   /** Prints lines to standard output. Rejects if they cannot be written. */
   readonly print: (text: string) => Promise<void>;
@@ -40,8 +40,8 @@ interface UsageHost<Options> {
   readonly showProgress?: (text: string, part: number) => void;
 }
 
-/** A record, and the facts that only its program knows. */
-export interface UsageRecord extends Omit<OwnerPageOptions, "sessions"> {
+/** What the command works on: a ledger, and the facts that only its program knows. */
+export interface UsageSource extends Omit<OwnerPageOptions, "sessions"> {
   readonly ledger: Ledger;
   /** The name of the record, for people, without credentials. */
   readonly name: string;
@@ -149,9 +149,9 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
       try {
         const isByRhythm = options.gate === true ||
           options.gate === undefined && command.getOptionValueSource("days") === "default";
-        await host.withRecord(
+        await host.withSource(
           options,
-          (record) => runCommand(record, { ...options, isByRhythm }, host),
+          (source) => runCommand(source, { ...options, isByRhythm }, host),
         );
       } catch (error) {
         const isUsual = error instanceof ExitError || error instanceof WrongUsageError;
@@ -165,18 +165,18 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
 
 /** Starts the record again, copies another one, or reports. */
 async function runCommand(
-  record: UsageRecord,
+  source: UsageSource,
   options: RunOptions,
   host: UsageHost<never>,
 ): Promise<void> {
   const { copyFrom } = options;
-  if (options.restart) await restartRecord(record, options, host);
-  else if (copyFrom !== undefined) await copyOlder(record, copyFrom, options, host);
-  else await printReport(record, options, host);
+  if (options.restart) await restartRecord(source, options, host);
+  else if (copyFrom !== undefined) await copyOlder(source, copyFrom, options, host);
+  else await printReport(source, options, host);
 }
 
 async function restartRecord(
-  { ledger }: UsageRecord,
+  { ledger }: UsageSource,
   { json }: CommandOptions,
   { print }: UsageHost<never>,
 ): Promise<void> {
@@ -185,7 +185,7 @@ async function restartRecord(
 }
 
 async function copyOlder(
-  { ledger, name: into, openOlder }: UsageRecord,
+  { ledger, name: into, openOlder }: UsageSource,
   url: string,
   { json }: CommandOptions,
   { print, showProgress }: UsageHost<never>,
@@ -205,7 +205,7 @@ async function copyOlder(
 
 /** @throws {ExitError} With the verdict as its status, if it is the gate that was asked. */
 async function printReport(
-  record: UsageRecord,
+  source: UsageSource,
   options: RunOptions,
   { print, printError }: UsageHost<never>,
 ): Promise<void> {
@@ -220,10 +220,10 @@ async function printReport(
     }
   };
   if (html !== undefined) {
-    await writePage(record, html, options);
+    await writePage(source, html, options);
     return await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
   }
-  const { report } = await readReport(record, options, onWait);
+  const { report } = await readReport(source, options, onWait);
   if (gate !== undefined) {
     await print(json ? usageJson(report) : gateText(report)).catch((error) =>
       printError(messageOf(error))
@@ -235,17 +235,17 @@ async function printReport(
 
 /** Writes a report as a page, which waits for nobody. */
 async function writePage(
-  record: UsageRecord,
+  source: UsageSource,
   name: string,
   options: RunOptions,
 ): Promise<void> {
-  const file = await record.openFile(name);
+  const file = await source.openFile(name);
   let page: string;
   try {
-    const { report, sessions } = await readReport(record, options, () => {});
+    const { report, sessions } = await readReport(source, options, () => {});
     page = options.client === undefined
       ? usagePage(report)
-      : ownerPage(report, { ...record, sessions });
+      : ownerPage(report, { ...source, sessions });
   } catch (error) {
     await file.discard();
     throw error;
@@ -258,14 +258,14 @@ async function writePage(
  * report waits for nobody.
  */
 async function readReport(
-  record: UsageRecord,
+  source: UsageSource,
   { days, gate, html, route, ...options }: RunOptions,
   onWait: (sessions: readonly Session[]) => void,
 ): Promise<{ report: UsageReport; sessions: readonly Session[] }> {
-  const { ledger, program } = record;
+  const { ledger, program } = source;
   const isGate = gate !== undefined;
   await ledger.timeline(); // refuses a replica before anything is waited for
-  const finishProbe = isGate ? await startProbe(record, route) : undefined;
+  const finishProbe = isGate ? await startProbe(source, route) : undefined;
   // The order matters: the instant comes first, then sessions and intents, and rows last. It comes after
   // the first requests of the probe, which start a server that sleeps until it is asked.
   const time = await ledger.time();
@@ -284,7 +284,7 @@ async function readReport(
     ...read,
     isGate,
     probe: await finishProbe?.(),
-    canProbe: record.probe !== undefined,
+    canProbe: source.probe !== undefined,
     program,
   });
   return { report, sessions };
@@ -292,7 +292,7 @@ async function readReport(
 
 /** Starts a probe of routes, by default of those that servers announce, if there is a way to. */
 async function startProbe(
-  { ledger, probe: way }: UsageRecord,
+  { ledger, probe: way }: UsageSource,
   routes: readonly string[] | undefined,
 ): Promise<(() => Promise<ProbeResult>) | undefined> {
   if (way === undefined) return undefined;

@@ -131,8 +131,8 @@ export const PROGRAM: ProgramNames = {
   retainSetting: "USAGE_DAYS",
 };
 
-/** What a record has besides its ledger, for commands that neither copy nor write files. */
-export const REPORTED = {
+/** What a command works on besides a ledger, if it neither copies nor writes files. */
+export const SOURCE = {
   program: PROGRAM,
   name: "the record",
   openOlder: () => Promise.reject(new Error("No copy is expected")),

@@ -19,7 +19,7 @@ import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 import { sideBySide } from "../support/side_by_side.ts";
-import { DAY, REPORTED } from "../support/usage_report.ts";
+import { DAY, SOURCE } from "../support/usage_report.ts";
 import { until } from "../support/within.ts";
 
 const [CLEAR, CALLED, UNKNOWN] = [0, 1, 3];
@@ -365,7 +365,7 @@ async function usage(url: string, ...args: string[]): Promise<CommandResult> {
   const command = usageCommand({
     print: (text) => Promise.resolve(void (stdout += `${text}\n`)),
     printError: (text) => stderr += `media: ${text}\n`,
-    withRecord: (_, action) => action({ ...REPORTED, ledger }),
+    withSource: (_, action) => action({ ...SOURCE, ledger }),
   });
   try {
     await command.parseAsync(args, { from: "user" });

@@ -22,7 +22,7 @@ import {
   type UsageRow,
 } from "../../../lib/usage/record/records.ts";
 import { usageCommand } from "../../../lib/usage/usage_command.ts";
-import { REPORTED } from "../../support/usage_report.ts";
+import { SOURCE } from "../../support/usage_report.ts";
 import { COUNT, DAY, NOON } from "../../support/counted_call.ts";
 import { ledgerAt } from "../../support/ledger_at.ts";
 import { addRows, begin, FOREVER } from "../../support/ledger_rows.ts";
@@ -164,7 +164,7 @@ export function testLedger(
       const print = (line: string) => Promise.resolve(void (text += `${line}\n`));
       const openFile = () => Promise.reject();
       const status = await usageCommand({
-        withRecord: (_, action) => action({ ...REPORTED, ledger, openFile }),
+        withSource: (_, action) => action({ ...SOURCE, ledger, openFile }),
         print,
         printError() {},
       }).parseAsync(["--gate", ...days], { from: "user" }).catch((error) => error.status);
