@@ -108,7 +108,7 @@ interface SendResult {
 
 /** A part of a flush, and what of it the process needs to know again. */
 interface SentPart extends FlushPart {
-  readonly pending?: PendingHeartbeat | undefined;
+  readonly pending: PendingHeartbeat;
 }
 
 export class Recorder {
@@ -134,7 +134,7 @@ export class Recorder {
   /** What the log says of routes that are not mounted. */
   #unmountedText: string | undefined;
   /** What is said of routes that are called, but deleted, and the day on which it was read. */
-  #deleted: { readonly day: string; readonly texts: readonly string[] } = { day: "", texts: [] };
+  #deleted: { readonly day: string; readonly texts: readonly string[] } | undefined;
   #fault: string | undefined;
   /** Whether every flush that begins from now on may be the last. */
   #isStopping = false;
@@ -197,7 +197,7 @@ export class Recorder {
    * the process does not have. The record itself is not at fault.
    */
   get deletedRoutes(): readonly string[] {
-    return this.#deleted.texts;
+    return this.#deleted?.texts ?? [];
   }
 
   /**
@@ -228,9 +228,8 @@ export class Recorder {
 
   get #mounts(): Mounts {
     const entries = Object.entries(this.#options.policies);
-    const [mounted, others] = [true, false].map((isMounted) =>
-      entries.filter(([route]) => this.#mounted.has(route) === isMounted)
-    ) as [typeof entries, typeof entries];
+    const mounted = entries.filter(([route]) => this.#mounted.has(route));
+    const others = entries.filter(([route]) => !this.#mounted.has(route));
     const extended = [...this.#mounted].filter(([, own]) => Object.keys(own).length > 0);
     return {
       policies: Object.fromEntries(mounted),
@@ -302,7 +301,7 @@ export class Recorder {
   /** Finds routes that are called, but deleted, once a day. */
   async #findDeleted(ledger: Ledger, now: number): Promise<void> {
     const day = dayOf(now);
-    if (day === this.#deleted.day) return;
+    if (day === this.#deleted?.day) return;
     const texts = await deletedRoutes(ledger, Object.keys(this.#options.policies));
     this.#deleted = { day, texts };
   }
@@ -465,7 +464,7 @@ export class Recorder {
     }
     this.#sent = undefined;
     const { heartbeat, pending } = part;
-    if (heartbeat?.intents !== undefined && pending !== undefined) this.intents.confirm(pending);
+    if (heartbeat?.intents !== undefined) this.intents.confirm(pending);
     this.#registered = {
       ...registered,
       session: {

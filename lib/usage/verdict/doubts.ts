@@ -33,7 +33,7 @@ export type Doubt =
       readonly start: number | undefined;
     }
     /** A running session may have calls to the route that are not on record yet. */
-    | Partial<NamedSession> & { readonly reason: "in flight"; readonly route: string }
+    | NamedSession & { readonly reason: "in flight"; readonly route: string }
     /** A session did not count the route, which it has, but did not mount, or does not have. */
     | NamedSession & {
       readonly reason: "not counted";

@@ -146,8 +146,8 @@ export async function reportUsage(
   const { days, client, now, probe, canProbe, program, isByRhythm = false } = options;
   const { sessions, intents, startedBefore, isGate = false } = options;
   const { ignore = [], atMost = 0, trustStops = false } = options;
+  const from = dayOf(now - days * DAY_MS);
   const period = Array.from({ length: days + 1 }, (_, ago) => dayOf(now - (days - ago) * DAY_MS));
-  const from = period[0] as string;
   const start = Date.parse(from);
   const { holds } = await ledger.holds();
   const common = policiesUnder(announcedPolicies(sessions), holds);
