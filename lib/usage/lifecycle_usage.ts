@@ -35,6 +35,7 @@ export async function runUsage(args: readonly string[]): Promise<number> {
       withLedger(database, async (ledger, place) => {
         const shown = place.kind === "sqlite" ? database : withoutPassword(database);
         const sessions = await ledger.sessions();
+        const probe = probeThrough(options, judgedRoutes(sessions));
         await action({
           ledger,
           name: nameOf(place),
@@ -42,11 +43,11 @@ export async function runUsage(args: readonly string[]): Promise<number> {
           ...ownerFacts(sessions),
           program: {
             command: `npx --no lifecycle usage --database "${shown}"`,
-            howToProbe: "give --probe URL",
+            howToProbe: probe === undefined ? "give --probe URL" : undefined,
             howNotToProbe: "omit --probe",
             retainSetting: "retainDays",
           },
-          probe: probeThrough(options, judgedRoutes(sessions)),
+          probe,
           openFile: (name) => openPage(name, place),
         });
       }),

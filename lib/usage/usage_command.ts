@@ -13,14 +13,14 @@ import { usagePage } from "./output/operator_page.ts";
 import { ownerPage, type OwnerPageOptions } from "./output/owner_page.ts";
 import { textOf } from "./output/phrase.ts";
 import { gateText, usageText } from "./output/text.ts";
-import { sessionText } from "./output/wording.ts";
+import { type ProgramNames, sessionText } from "./output/wording.ts";
 import { policiesUnder } from "./record/holds.ts";
 import type { Ledger } from "./record/ledger.ts";
 import type { OldRecord } from "./moving/old_record.ts";
 import type { Session } from "./record/records.ts";
 import { announcedPolicies, judgedRoutes } from "./verdict/announcements.ts";
 import { probe, type ProbeOptions, type ProbeResult } from "./verdict/probe.ts";
-import { type ProgramNames, reportUsage, type UsageReport } from "./verdict/report.ts";
+import { reportUsage, type UsageReport } from "./verdict/report.ts";
 import { mayBeAnybody } from "./verdict/rhythms.ts";
 import { readSessions, waitForHeartbeats } from "./verdict/waiting.ts";
 import { formatInstant } from "../http/timestamp.ts";
@@ -224,13 +224,14 @@ async function printReport(
     return await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
   }
   const { report } = await readReport(source, options, onWait);
+  const { program } = source;
   if (gate !== undefined) {
-    await print(json ? usageJson(report) : gateText(report)).catch((error) =>
+    await print(json ? usageJson(report, program) : gateText(report, program)).catch((error) =>
       printError(messageOf(error))
     );
     throw new ExitError(EXIT_STATUS[report.verdict.state]);
   }
-  await print(json ? usageJson(report) : usageText(report));
+  await print(json ? usageJson(report, program) : usageText(report, program));
 }
 
 /** Writes a report as a page, which waits for nobody. */
@@ -244,7 +245,7 @@ async function writePage(
   try {
     const { report, sessions } = await readReport(source, options, () => {});
     page = options.client === undefined
-      ? usagePage(report)
+      ? usagePage(report, source.program)
       : ownerPage(report, { ...source, sessions });
   } catch (error) {
     await file.discard();
@@ -262,7 +263,7 @@ async function readReport(
   { days, gate, html, route, ...options }: RunOptions,
   onWait: (sessions: readonly Session[]) => void,
 ): Promise<{ report: UsageReport; sessions: readonly Session[] }> {
-  const { ledger, program } = source;
+  const { ledger } = source;
   const isGate = gate !== undefined;
   await ledger.timeline(); // refuses a replica before anything is waited for
   const finishProbe = isGate ? await startProbe(source, route) : undefined;
@@ -284,8 +285,6 @@ async function readReport(
     ...read,
     isGate,
     probe: await finishProbe?.(),
-    canProbe: source.probe !== undefined,
-    program,
   });
   return { report, sessions };
 }

@@ -4,7 +4,6 @@
  * it, by a clock of the year's. So nothing is made up but who calls when.
  */
 
-import { PROGRAM } from "../../lib/cli/usage.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { FaultLog, lineLog } from "../../lib/log/log.ts";
 import { publishSamples } from "../../lib/publishing/samples.ts";
@@ -166,7 +165,7 @@ export async function liveThroughYear(): Promise<Year> {
     report: (client) =>
       reportUsage(ledger, {
         ...{ client, days: 30, isByRhythm: true, isGate: true },
-        ...{ ...evidence, now: END, program: PROGRAM },
+        ...{ ...evidence, now: END },
       }),
     ownerFacts: {
       sessions: evidence.sessions,

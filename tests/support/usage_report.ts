@@ -9,8 +9,8 @@ import {
   type Session,
   type UsageRow,
 } from "../../lib/usage/record/records.ts";
+import type { ProgramNames } from "../../lib/usage/output/wording.ts";
 import {
-  type ProgramNames,
   reportUsage,
   type UsageReport,
   type UsageReportOptions,
@@ -162,7 +162,7 @@ export async function report(
     holds: () => Promise.resolve({ holds, faults: [] }),
   };
   const question = {
-    ...{ days: 7, now: NOW, program: PROGRAM, sessions: ordered },
+    ...{ days: 7, now: NOW, sessions: ordered },
     ...{ intents: [], isGate: true, startedBefore: started ?? ordered[0]?.began },
   };
   return await reportUsage(ledger, { ...question, ...options });

@@ -8,7 +8,7 @@ import { reportUsage } from "../../lib/usage/verdict/report.ts";
 import { readSessions } from "../../lib/usage/verdict/waiting.ts";
 import { ANSWER, countOne, NOON, PROCESS } from "../support/counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "../support/ledger_at.ts";
-import { DAY, HOUR, MINUTE, PROGRAM } from "../support/usage_report.ts";
+import { DAY, HOUR, MINUTE } from "../support/usage_report.ts";
 
 const DAYS = 182;
 /** The gate asks for so many whole days. */
@@ -82,7 +82,6 @@ for (const { what, hasCrashes, hasMonitor, verdict } of SCENARIOS) {
         isGate: true,
         ignore: ["app Monitor"],
         trustStops,
-        program: PROGRAM,
       });
       return report.verdict.state;
     };

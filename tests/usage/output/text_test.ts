@@ -1,18 +1,17 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import type { Policy } from "../../../lib/lifecycle/policy.ts";
 import type { Interval } from "../../../lib/lifecycle/instant.ts";
-import { usageJson } from "../../../lib/usage/output/json.ts";
-import { usagePage } from "../../../lib/usage/output/operator_page.ts";
 import { ownerPage } from "../../../lib/usage/output/owner_page.ts";
-import { gateText, usageText } from "../../../lib/usage/output/text.ts";
 import type { RecordedHold } from "../../../lib/usage/record/holds.ts";
 import type { Session } from "../../../lib/usage/record/records.ts";
 import { PROCESS } from "../../support/counted_call.ts";
+import { gateText, usageJson, usagePage, usageText } from "../../support/usage_outputs.ts";
 import {
   ALWAYS,
   HOUR,
   intent,
   POLICY,
+  PROGRAM,
   report,
   row,
   ROWS,
@@ -210,12 +209,12 @@ Deno.test("a clear verdict lists up to 25 trusted stops, and the sum of the othe
 Deno.test("the report says how a cache in front can be found, if nothing was probed", async () => {
   const covered = "A cache in front may hide others: ";
   assert(
-    usageText(await report([], ALWAYS, { canProbe: true })).includes(
+    usageText(await report([], ALWAYS), { ...PROGRAM, howToProbe: undefined }).includes(
       `${covered}the gate (--gate) checks for one.`,
     ),
   );
   assert(
-    usageText(await report([], ALWAYS, { canProbe: false })).includes(
+    usageText(await report([], ALWAYS)).includes(
       `${covered}set PUBLIC_URL, and the gate checks for one.`,
     ),
   );

@@ -8,11 +8,10 @@ import {
 import { RefusedError } from "../../../lib/errors/refused_error.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
 import { phasesText } from "../../../lib/usage/output/client_sentences.ts";
-import { usageJson } from "../../../lib/usage/output/json.ts";
 import { textOf } from "../../../lib/usage/output/phrase.ts";
-import { gateText, usageText } from "../../../lib/usage/output/text.ts";
 import type { Session } from "../../../lib/usage/record/records.ts";
 import { PROCESS } from "../../support/counted_call.ts";
+import { gateText, usageJson, usageText } from "../../support/usage_outputs.ts";
 import {
   ALWAYS,
   DAY,

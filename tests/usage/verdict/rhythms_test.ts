@@ -1,9 +1,6 @@
 /** The gate without a number: each client is asked for its own longest pause. */
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { usageJson } from "../../../lib/usage/output/json.ts";
-import { usagePage } from "../../../lib/usage/output/operator_page.ts";
-import { gateText } from "../../../lib/usage/output/text.ts";
 import { dayOf } from "../../../lib/http/timestamp.ts";
 import type { Session, UsageRow } from "../../../lib/usage/record/records.ts";
 import { reportUsage } from "../../../lib/usage/verdict/report.ts";
@@ -13,15 +10,8 @@ import { COUNT, DAY } from "../../support/counted_call.ts";
 import { randomFrom } from "../../support/random.ts";
 import { ledgerAt, openLedgerDatabase } from "../../support/ledger_at.ts";
 import { begin, FOREVER } from "../../support/ledger_rows.ts";
-import {
-  HOUR,
-  POLICY,
-  PROGRAM,
-  report,
-  row,
-  running,
-  session,
-} from "../../support/usage_report.ts";
+import { gateText, usageJson, usagePage } from "../../support/usage_outputs.ts";
+import { HOUR, POLICY, report, row, running, session } from "../../support/usage_report.ts";
 
 const AUDIO = ["/audio/:token"];
 /** A server that has counted for ten months. */
@@ -320,7 +310,7 @@ async function openRecord() {
       await ledger.forget(dayOf(clock.now - 400 * DAY), clock.now);
     },
     async ask(): Promise<Verdict["state"]> {
-      const question = { ...BY_RHYTHM, isGate: true, now: clock.now, program: PROGRAM };
+      const question = { ...BY_RHYTHM, isGate: true, now: clock.now };
       const report = await reportUsage(ledger, { ...question, ...await readSessions(ledger) });
       return report.verdict.state;
     },
