@@ -343,7 +343,7 @@ async function serve(call: Plain | Retired, selected: Representation): Promise<M
     return problem(call, 416, "range-not-satisfiable", detail, { fields });
   }
   // (2) Only a GET opens the content. If reading fails midway, the log says why.
-  const onFault = (error: unknown) => faults.report(error, { method });
+  const onFault = (error: unknown) => faults.log(error, { method });
   const body = isGet ? await selected.open(range, onFault) : undefined;
   const fields = [...contentFields, ...lengthFields(length, range), ...validatorFields];
   if (range !== undefined) return { status: 206, fields, body };
@@ -362,7 +362,7 @@ function fail(call: Call, error: unknown): MarkedOutcome {
     return problem(call, 410, "unpublished", UNPUBLISHED, { hasNoSuccessor: true });
   }
   const route = "route" in call ? pathOf(call.route) : undefined;
-  const logAs = (status: number) => faults.report(error, { status, method, route });
+  const logAs = (status: number) => faults.log(error, { status, method, route });
   if (error instanceof ReplacedError) {
     return problem(call, 502, "content-replaced", REPLACED, { logAs });
   }

@@ -12,7 +12,7 @@ import type { Kind } from "../storage/item.ts";
 import { requireOwner } from "../storage/owner.ts";
 import { newToken } from "../storage/token.ts";
 import type { Ledger } from "../usage/record/ledger.ts";
-import { usageCommand, type UsageRecord } from "../usage/usage_command.ts";
+import { usageCommand, type UsageSource } from "../usage/usage_command.ts";
 import { type Context, EXISTING, fromUser, withStorage } from "./context.ts";
 import { openOutput } from "./output_file.ts";
 import { print, printError, reportWait } from "./print.ts";
@@ -30,12 +30,12 @@ export function mediaUsageCommand(context: Context): Command {
     print,
     printError: (text) => printError(`media: ${text}`),
     showProgress: showLongProgress,
-    async withRecord(options: { readonly html?: string; readonly client?: string }, action) {
+    async withSource(options: { readonly html?: string; readonly client?: string }, action) {
       const config = context.settings();
       await withStorage(
         config,
         EXISTING,
-        ({ catalogue }, ledger) => action(recordOf(ledger, catalogue, config, context)),
+        ({ catalogue }, ledger) => action(sourceOf(ledger, catalogue, config, context)),
       );
       if (options.html && options.client && config.publicUrl === undefined) {
         printError(
@@ -53,12 +53,12 @@ function successorOfDeleted(routes: readonly Route[]): string | undefined {
   return found && pathOf(found);
 }
 
-function recordOf(
+function sourceOf(
   ledger: Ledger,
   catalogue: Catalogue,
   config: Config,
   { routes }: Context,
-): UsageRecord {
+): UsageSource {
   const { publicUrl: url, contact } = config;
   const routeOf = (path: string) => routes.find((route) => pathOf(route) === path);
   const probe = url === undefined ? undefined : {
@@ -77,7 +77,7 @@ function recordOf(
     ledger,
     name: nameOf(config.database),
     openOlder,
-    program: PROGRAM,
+    program: { ...PROGRAM, howToProbe: url === undefined ? PROGRAM.howToProbe : undefined },
     probe,
     publicUrl: url,
     contact,

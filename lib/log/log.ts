@@ -131,7 +131,7 @@ export class FaultLog {
    * @param options.kind The kind of fault, of a sentence that has values.
    * @returns The id of the fault in the log.
    */
-  report(
+  log(
     error: unknown,
     facts: Readonly<Record<string, unknown>> = {},
     { kind = kindOf(error) }: { readonly kind?: string } = {},

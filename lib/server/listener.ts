@@ -86,14 +86,14 @@ export class Listener {
    * Without a free descriptor, Deno stops listening but keeps its connections (no issue was found).
    */
   async #listenAgain(port: number, cause: unknown): Promise<void> {
-    this.#faults.report(cause);
+    this.#faults.log(cause);
     while (!this.#isStopping) {
       await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY_MS));
       if (this.#isStopping) return;
       try {
         return this.#listen(port, () => {});
       } catch (error) { // no descriptor is free yet, or the port is in use: retry in any case
-        this.#faults.report(error);
+        this.#faults.log(error);
       }
     }
   }

@@ -98,7 +98,7 @@ async function listen(app: App): Promise<Listener> {
   try {
     return new Listener(app);
   } catch (error) {
-    // Otherwise the gate would wait for a report of this server.
+    // Otherwise the gate would wait for a heartbeat of this server.
     await fulfilledWithin(TIME_LIMITS.closeMs, app.close());
     const { host, port, reusePort } = app;
     const remedy = error instanceof Deno.errors.AddrInUse && !reusePort

@@ -13,7 +13,7 @@ import type { Session } from "./record/records.ts";
 import { judgedRoutes, latestSession } from "./verdict/announcements.ts";
 import { type DatabaseOption, databaseOption, withLedger } from "./lifecycle_record.ts";
 import { print, printError } from "./print.ts";
-import { type PageFile, usageCommand, type UsageRecord } from "./usage_command.ts";
+import { type PageFile, usageCommand, type UsageSource } from "./usage_command.ts";
 
 /** The options that this command adds to those of every usage command. */
 interface ProgramOptions extends DatabaseOption {
@@ -25,10 +25,11 @@ export function lifecycleUsageCommand(): Command {
   const command = usageCommand<ProgramOptions>({
     print,
     printError: (text) => printError(`lifecycle: ${text}`),
-    withRecord: ({ database, ...options }, action) =>
+    withSource: ({ database, ...options }, action) =>
       withLedger(database, async (ledger, place) => {
         const shown = place.kind === "sqlite" ? database : withoutPassword(database);
         const sessions = await ledger.sessions();
+        const probe = probeThrough(options, judgedRoutes(sessions));
         await action({
           ledger,
           name: nameOf(place),
@@ -36,11 +37,11 @@ export function lifecycleUsageCommand(): Command {
           ...ownerFacts(sessions),
           program: {
             command: `npx --no lifecycle usage --database "${shown}"`,
-            howToProbe: "give --probe URL",
+            howToProbe: probe === undefined ? "give --probe URL" : undefined,
             howNotToProbe: "omit --probe",
             retainSetting: "retainDays",
           },
-          probe: probeThrough(options, judgedRoutes(sessions)),
+          probe,
           openFile: (name) => openPage(name, place),
         });
       }),
@@ -78,7 +79,7 @@ function withOptions(command: Command): Command {
 }
 
 /** Returns what the latest session says of the server and of a contact. */
-function ownerFacts(sessions: readonly Session[]): Pick<UsageRecord, "publicUrl" | "contact"> {
+function ownerFacts(sessions: readonly Session[]): Pick<UsageSource, "publicUrl" | "contact"> {
   const { publicUrl, contact } = latestSession(sessions) ?? {};
   return { publicUrl, contact };
 }
@@ -87,7 +88,7 @@ function ownerFacts(sessions: readonly Session[]): Pick<UsageRecord, "publicUrl"
 function probeThrough(
   { probe: urls, header = [] }: Omit<ProgramOptions, "database">,
   routes: readonly string[],
-): UsageRecord["probe"] {
+): UsageSource["probe"] {
   if (urls === undefined || routes.length === 0) return undefined;
   const byRoute = new Map(urls.map((url) => [routeOf(url, routes), url]));
   return {

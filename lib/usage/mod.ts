@@ -66,8 +66,8 @@ export interface UsageOptions {
    * What to do with a call that the record cannot take within two seconds, for example because the
    * database is away. Default: `"refuse"`, which answers 503 with `Retry-After: 5`. With `"serve"`,
    * the call is served, and the log says so before. The session then says that it may serve such
-   * calls: if it ends without `close()`, verdicts are unknown from its last report on, and those of
-   * a process that never registered are not on record at all.
+   * calls: if it ends without `close()`, verdicts are unknown from its last heartbeat on, and those
+   * of a process that never registered are not on record at all.
    */
   readonly unrecorded?: "refuse" | "serve" | undefined;
   /**
@@ -223,7 +223,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
   async function mayAnswer(route: string): Promise<boolean> {
     if (await intents.hold(route)) return true;
     if (unrecorded === "refuse" || closing !== undefined) return false;
-    faults.report(UNRECORDED, { route });
+    faults.log(UNRECORDED, { route });
     return true;
   }
 
@@ -266,7 +266,7 @@ export async function openUsage(database: string, options: UsageOptions): Promis
       count({ phase, until, status, breaks }, { method, headers }, request, rest, known) {
         if (closing !== undefined) {
           wasLate = true;
-          faults.report(LATE, { route });
+          faults.log(LATE, { route });
           return;
         }
         const moment = { phase, until };
@@ -278,9 +278,9 @@ export async function openUsage(database: string, options: UsageOptions): Promis
           status,
           breaks,
         });
-        const { id, report } = known.client ?? clientOf(request, rest);
+        const { id, logFailure } = known.client ?? clientOf(request, rest);
         counter.count(headers, id);
-        report?.(route); // after the count, which no failure may prevent
+        logFailure?.(route); // after the count, which no failure may prevent
       },
       leave: () => intents.leave(route),
     });
@@ -294,12 +294,12 @@ export async function openUsage(database: string, options: UsageOptions): Promis
     return apply;
   }
 
-  /** Returns the id of a client. If that fails, also returns what reports the failure. */
+  /** Returns the id of a client. If that fails, also returns what logs the failure. */
   function idOf(identify: () => unknown): ClientId {
     try {
       return { id: idFrom(identify()) };
     } catch (error) {
-      return { id: NO_ID, report: (route) => void faults.report(error, { route }) };
+      return { id: NO_ID, logFailure: (route) => void faults.log(error, { route }) };
     }
   }
 
@@ -339,8 +339,8 @@ export async function openUsage(database: string, options: UsageOptions): Promis
 /** The id of a client, if it has one. */
 interface ClientId {
   readonly id: string | undefined;
-  /** Reports that it could not be learned, if so. */
-  readonly report?: (route: string) => void;
+  /** Logs that it could not be learned, if so. */
+  readonly logFailure?: (route: string) => void;
 }
 
 /** An id that counts as "(other)". */

@@ -13,24 +13,24 @@ import { usagePage } from "./output/operator_page.ts";
 import { ownerPage, type OwnerPageOptions } from "./output/owner_page.ts";
 import { textOf } from "./output/phrase.ts";
 import { gateText, usageText } from "./output/text.ts";
-import { sessionText } from "./output/wording.ts";
+import { type ProgramNames, sessionText } from "./output/wording.ts";
 import { policiesUnder } from "./record/holds.ts";
 import type { Ledger } from "./record/ledger.ts";
 import type { OldRecord } from "./moving/old_record.ts";
 import type { Session } from "./record/records.ts";
 import { announcedPolicies, judgedRoutes } from "./verdict/announcements.ts";
 import { probe, type ProbeOptions, type ProbeResult } from "./verdict/probe.ts";
-import { type ProgramNames, reportUsage, type UsageReport } from "./verdict/report.ts";
+import { reportUsage, type UsageReport } from "./verdict/report.ts";
 import { mayBeAnybody } from "./verdict/rhythms.ts";
-import { readSessions, waitForReports } from "./verdict/waiting.ts";
+import { readSessions, waitForHeartbeats } from "./verdict/waiting.ts";
 import { formatInstant } from "../http/timestamp.ts";
 
 /** The parts of the command that each program supplies. */
 interface UsageHost<Options> {
-  /** Opens the record, runs an action, and closes the record. */
-  readonly withRecord: (
+  /** Opens the ledger, runs an action, and closes the ledger. */
+  readonly withSource: (
     options: Options,
-    action: (record: UsageRecord) => Promise<void>,
+    action: (source: UsageSource) => Promise<void>,
   ) => Promise<void>;
   /** Prints lines to standard output. Rejects if they cannot be written. */
   readonly print: (text: string) => Promise<void>;
@@ -40,8 +40,8 @@ interface UsageHost<Options> {
   readonly showProgress?: (text: string, part: number) => void;
 }
 
-/** A record, and the facts that only its program knows. */
-export interface UsageRecord extends Omit<OwnerPageOptions, "sessions"> {
+/** What the command works on: a ledger, and the facts that only its program knows. */
+export interface UsageSource extends Omit<OwnerPageOptions, "sessions"> {
   readonly ledger: Ledger;
   /** The name of the record, for people, without credentials. */
   readonly name: string;
@@ -149,9 +149,9 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
       try {
         const isByRhythm = options.gate === true ||
           options.gate === undefined && command.getOptionValueSource("days") === "default";
-        await host.withRecord(
+        await host.withSource(
           options,
-          (record) => runCommand(record, { ...options, isByRhythm }, host),
+          (source) => runCommand(source, { ...options, isByRhythm }, host),
         );
       } catch (error) {
         const isUsual = error instanceof ExitError || error instanceof WrongUsageError;
@@ -165,18 +165,18 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
 
 /** Starts the record again, copies another one, or reports. */
 async function runCommand(
-  record: UsageRecord,
+  source: UsageSource,
   options: RunOptions,
   host: UsageHost<never>,
 ): Promise<void> {
   const { copyFrom } = options;
-  if (options.restart) await restartRecord(record, options, host);
-  else if (copyFrom !== undefined) await copyOlder(record, copyFrom, options, host);
-  else await printReport(record, options, host);
+  if (options.restart) await restartRecord(source, options, host);
+  else if (copyFrom !== undefined) await copyOlder(source, copyFrom, options, host);
+  else await printReport(source, options, host);
 }
 
 async function restartRecord(
-  { ledger }: UsageRecord,
+  { ledger }: UsageSource,
   { json }: CommandOptions,
   { print }: UsageHost<never>,
 ): Promise<void> {
@@ -185,7 +185,7 @@ async function restartRecord(
 }
 
 async function copyOlder(
-  { ledger, name: into, openOlder }: UsageRecord,
+  { ledger, name: into, openOlder }: UsageSource,
   url: string,
   { json }: CommandOptions,
   { print, showProgress }: UsageHost<never>,
@@ -205,7 +205,7 @@ async function copyOlder(
 
 /** @throws {ExitError} With the verdict as its status, if it is the gate that was asked. */
 async function printReport(
-  record: UsageRecord,
+  source: UsageSource,
   options: RunOptions,
   { print, printError }: UsageHost<never>,
 ): Promise<void> {
@@ -213,39 +213,40 @@ async function printReport(
   const onWait = (sessions: readonly Session[]) => {
     if (!json) {
       printError(
-        `waiting for the next report of ${
+        `waiting for the next heartbeat of ${
           sessions.map((session) => textOf(sessionText(session))).join(", ")
         } …`,
       );
     }
   };
   if (html !== undefined) {
-    await writePage(record, html, options);
+    await writePage(source, html, options);
     return await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
   }
-  const { report } = await readReport(record, options, onWait);
+  const { report } = await readReport(source, options, onWait);
+  const { program } = source;
   if (gate !== undefined) {
-    await print(json ? usageJson(report) : gateText(report)).catch((error) =>
+    await print(json ? usageJson(report, program) : gateText(report, program)).catch((error) =>
       printError(messageOf(error))
     );
     throw new ExitError(EXIT_STATUS[report.verdict.state]);
   }
-  await print(json ? usageJson(report) : usageText(report));
+  await print(json ? usageJson(report, program) : usageText(report, program));
 }
 
 /** Writes a report as a page, which waits for nobody. */
 async function writePage(
-  record: UsageRecord,
+  source: UsageSource,
   name: string,
   options: RunOptions,
 ): Promise<void> {
-  const file = await record.openFile(name);
+  const file = await source.openFile(name);
   let page: string;
   try {
-    const { report, sessions } = await readReport(record, options, () => {});
+    const { report, sessions } = await readReport(source, options, () => {});
     page = options.client === undefined
-      ? usagePage(report)
-      : ownerPage(report, { ...record, sessions });
+      ? usagePage(report, source.program)
+      : ownerPage(report, { ...source, sessions });
   } catch (error) {
     await file.discard();
     throw error;
@@ -254,23 +255,23 @@ async function writePage(
 }
 
 /**
- * Reads the ledger. For the gate, first probes if it can, and waits for the servers' reports; a report
- * waits for nobody.
+ * Reads the ledger. For the gate, first probes if it can, and waits for the servers' heartbeats; a
+ * report waits for nobody.
  */
 async function readReport(
-  record: UsageRecord,
+  source: UsageSource,
   { days, gate, html, route, ...options }: RunOptions,
   onWait: (sessions: readonly Session[]) => void,
 ): Promise<{ report: UsageReport; sessions: readonly Session[] }> {
-  const { ledger, program } = record;
+  const { ledger } = source;
   const isGate = gate !== undefined;
   await ledger.timeline(); // refuses a replica before anything is waited for
-  const finishProbe = isGate ? await startProbe(record, route) : undefined;
+  const finishProbe = isGate ? await startProbe(source, route) : undefined;
   // The order matters: the instant comes first, then sessions and intents, and rows last. It comes after
   // the first requests of the probe, which start a server that sleeps until it is asked.
   const time = await ledger.time();
   const read = isGate
-    ? await waitForReports(ledger, time, { routes: route, onWait })
+    ? await waitForHeartbeats(ledger, time, { routes: route, onWait })
     : await readSessions(ledger);
   const { sessions } = read;
   // An owner also has to know of routes that were deleted.
@@ -284,15 +285,13 @@ async function readReport(
     ...read,
     isGate,
     probe: await finishProbe?.(),
-    canProbe: record.probe !== undefined,
-    program,
   });
   return { report, sessions };
 }
 
 /** Starts a probe of routes, by default of those that servers announce, if there is a way to. */
 async function startProbe(
-  { ledger, probe: way }: UsageRecord,
+  { ledger, probe: way }: UsageSource,
   routes: readonly string[] | undefined,
 ): Promise<(() => Promise<ProbeResult>) | undefined> {
   if (way === undefined) return undefined;

@@ -4,6 +4,7 @@
  * Ctrl-C. Everything is in memory, so it leaves nothing behind, however it ends.
  */
 
+import { PROGRAM } from "../../lib/cli/usage.ts";
 import { EXIT_STATUS } from "../../lib/errors/exit_status.ts";
 import { usagePage } from "../../lib/usage/output/operator_page.ts";
 import { ownerPage } from "../../lib/usage/output/owner_page.ts";
@@ -16,15 +17,15 @@ const CLIENT = "app MyPod";
 const { answer, report, ownerFacts, sample } = await liveThroughYear();
 const [ofAll, ofClient] = [await report(), await report(CLIENT)];
 console.log(`$ deno task media usage
-${usageText(ofAll)}
+${usageText(ofAll, PROGRAM)}
 
 $ deno task media usage --gate; echo "exit status $?"
-${gateText(ofAll)}
+${gateText(ofAll, PROGRAM)}
 exit status ${EXIT_STATUS[ofAll.verdict.state]}
 `);
 
 const pageAt = (url: URL): string | undefined => {
-  if (url.pathname === "/report.html") return usagePage(ofAll);
+  if (url.pathname === "/report.html") return usagePage(ofAll, PROGRAM);
   if (url.pathname !== "/owner.html") return undefined;
   return ownerPage(ofClient, { ...ownerFacts, publicUrl: url.origin });
 };

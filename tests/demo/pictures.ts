@@ -1,5 +1,6 @@
 /** `deno task pictures`: makes README's pictures of the notice and of the operator's report. */
 
+import { PROGRAM } from "../../lib/cli/usage.ts";
 import { usagePage } from "../../lib/usage/output/operator_page.ts";
 import { launchBrowser } from "../support/browser.ts";
 import { fromRoot } from "../support/paths.ts";
@@ -14,7 +15,7 @@ const notice = await year.answer(new Request("http://localhost/deprecation"));
 /** Each page from its top to an element, and the width of the picture. */
 const pages = {
   notice: { html: await notice.text(), width: 800, last: ".facts + ul" },
-  report: { html: usagePage(await year.report()), width: 1_280, last: "figcaption" },
+  report: { html: usagePage(await year.report(), PROGRAM), width: 1_280, last: "figcaption" },
 };
 /** Pixels below that element. */
 const MARGIN = 12;

@@ -4,7 +4,6 @@
  * it, by a clock of the year's. So nothing is made up but who calls when.
  */
 
-import { PROGRAM } from "../../lib/cli/usage.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { FaultLog, lineLog } from "../../lib/log/log.ts";
 import { publishSamples } from "../../lib/publishing/samples.ts";
@@ -155,7 +154,7 @@ export async function liveThroughYear(): Promise<Year> {
     now = start + QUARTER_MS - 1;
     await recorder.flush();
   }
-  now = END + FLUSH_INTERVAL_MS; // the gate waits for a report
+  now = END + FLUSH_INTERVAL_MS; // the gate waits for a heartbeat
   await recorder.flush();
   const evidence = await readSessions(ledger);
 
@@ -166,7 +165,7 @@ export async function liveThroughYear(): Promise<Year> {
     report: (client) =>
       reportUsage(ledger, {
         ...{ client, days: 30, isByRhythm: true, isGate: true },
-        ...{ ...evidence, now: END, program: PROGRAM },
+        ...{ ...evidence, now: END },
       }),
     ownerFacts: {
       sessions: evidence.sessions,

@@ -28,7 +28,7 @@ Deno.test("FaultLog logs a fault once, then how often it occurred, and bounds wh
   const events: LogEvent[] = [];
   const faults = new FaultLog((event) => events.push(event));
   const fail = () =>
-    faults.report(new StorageError("s3", `no answer at ${now}`, { kind: "no answer" }), {
+    faults.log(new StorageError("s3", `no answer at ${now}`, { kind: "no answer" }), {
       status: 503,
     });
   const id = fail();
@@ -38,7 +38,7 @@ Deno.test("FaultLog logs a fault once, then how often it occurred, and bounds wh
   now += 60_000; // it was over
   assert(fail() !== id);
   for (let index = 0; index < 1_000; index++) {
-    faults.report(new StorageError("s3", String.fromCharCode(97 + index % 26).repeat(index + 1)));
+    faults.log(new StorageError("s3", String.fromCharCode(97 + index % 26).repeat(index + 1)));
   }
   assert(events.length < 110, `${events.length} lines`);
   assert(time.calls.length > 0);
@@ -55,7 +55,7 @@ Deno.test("FaultLog tells faults apart by what a store answers, but not by conte
   const events: LogEvent[] = [];
   const faults = new FaultLog((event) => events.push(event));
   for (let object = 0; object < 50; object++) {
-    for (const answer of answers) faults.report(readFault(`content ${object}`, answer));
+    for (const answer of answers) faults.log(readFault(`content ${object}`, answer));
   }
   assertEquals(events.map(({ cause }) => cause), [
     "StorageError: bucket: content 0 cannot be read: the store answers 403",
@@ -84,10 +84,10 @@ Deno.test("FaultLog tells faults apart by kind, cause and place, whatever values
   ];
   const events: LogEvent[] = [];
   const faults = new FaultLog((event) => events.push(event));
-  for (let index = 1; index <= 30; index++) for (const kind of kinds) faults.report(kind(index));
+  for (let index = 1; index <= 30; index++) for (const kind of kinds) faults.log(kind(index));
   assertEquals(events.length, kinds.length, JSON.stringify(events));
-  faults.report("it is 12:00 here", {}, { kind: "clocks" });
-  faults.report("it is 12:01 here", {}, { kind: "clocks" });
+  faults.log("it is 12:00 here", {}, { kind: "clocks" });
+  faults.log("it is 12:01 here", {}, { kind: "clocks" });
   assertEquals(events.length, kinds.length + 1);
 });
 
@@ -118,7 +118,7 @@ Deno.test("describeError() and FaultLog outlive what cannot be read", () => {
   for (const [what, value] of Object.entries(UNREADABLE)) {
     for (const error of [value, new Error("outer", { cause: value })]) {
       assert(describeError(error).length > 0, what);
-      faults.report(error);
+      faults.log(error);
     }
     assert(describeError(new Error("outer", { cause: value })).startsWith("Error: outer"), what);
     assertEquals(

@@ -38,7 +38,7 @@ export async function addRows(
   const parts = [...Map.groupBy(rows, ({ last }) => last)];
   for (const [sequence, [at, counts]] of parts.entries()) {
     const isLast = sequence === parts.length - 1;
-    const report = isLast ? { intents: undefined, isStopped: true } : undefined;
-    await ledger.add({ counts, at, report }, { ...session, sequence }, FOREVER);
+    const heartbeat = isLast ? { intents: undefined, isStopped: true } : undefined;
+    await ledger.add({ counts, at, heartbeat }, { ...session, sequence }, FOREVER);
   }
 }

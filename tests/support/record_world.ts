@@ -18,7 +18,6 @@ import type { Verdict } from "../../lib/usage/verdict/verdict.ts";
 import { readSessions } from "../../lib/usage/verdict/waiting.ts";
 import { countOne, NOON, PROCESS } from "./counted_call.ts";
 import { openLedgerDatabase } from "./ledger_at.ts";
-import { PROGRAM } from "./usage_report.ts";
 
 const [MINUTE, HOUR] = [60_000, 3_600_000];
 const TABLES = [
@@ -368,7 +367,7 @@ export class World {
     const evidence = { ...await readSessions(ledger), timeline: await ledger.timeline() };
     const ask = async (trustStops: boolean): Promise<UsageReport | undefined> => {
       const question = { routes, days, now, ...evidence, isGate: true, trustStops, atMost };
-      return await reportUsage(ledger, { ...question, program: PROGRAM })
+      return await reportUsage(ledger, question)
         .catch((error) => {
           if (error instanceof RefusedError) return undefined; // a route that nobody counted yet
           throw error;

@@ -10,7 +10,7 @@ import { usageCommand } from "../../lib/usage/usage_command.ts";
 import { fromRoot } from "./paths.ts";
 import type { PostgresServer } from "./postgres.ts";
 import { ServerProcess } from "./server.ts";
-import { DAY, REPORTED } from "./usage_report.ts";
+import { DAY, SOURCE } from "./usage_report.ts";
 import { until, within } from "./within.ts";
 
 /** The verdicts, as exit statuses of the gate. */
@@ -114,7 +114,7 @@ export async function askVerdict(
   const command = usageCommand({
     print: (part) => Promise.resolve(void (text += `${part}\n`)),
     printError() {},
-    withRecord: (_, action) => action({ ...REPORTED, ledger }),
+    withSource: (_, action) => action({ ...SOURCE, ledger }),
   });
   try {
     await command.parseAsync(["--gate", "1", ...words], { from: "user" });

@@ -10,7 +10,7 @@ import { usageCommand } from "../../lib/usage/usage_command.ts";
 import type { Verdict } from "../../lib/usage/verdict/verdict.ts";
 import { countOne, NOON, PROCESS } from "./counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "./ledger_at.ts";
-import { REPORTED } from "./usage_report.ts";
+import { SOURCE } from "./usage_report.ts";
 
 /** The route that every process counts. */
 export const ROUTE = "/audio/:token";
@@ -75,7 +75,7 @@ export async function openScene() {
     async gate(args: readonly string[] = [], through = ledger) {
       let printed = "";
       const command = usageCommand({
-        withRecord: (_, action) => action({ ...REPORTED, ledger: through }),
+        withSource: (_, action) => action({ ...SOURCE, ledger: through }),
         print(text) {
           printed = text;
           return Promise.resolve();

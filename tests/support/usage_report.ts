@@ -9,8 +9,8 @@ import {
   type Session,
   type UsageRow,
 } from "../../lib/usage/record/records.ts";
+import type { ProgramNames } from "../../lib/usage/output/wording.ts";
 import {
-  type ProgramNames,
   reportUsage,
   type UsageReport,
   type UsageReportOptions,
@@ -77,7 +77,7 @@ export function historiesOf(rows: readonly UsageRow[]): ClientHistory[] {
     });
 }
 
-/** Makes a session that began and last reported some hours before now. */
+/** Makes a session that began, and sent its last heartbeat, some hours before now. */
 export function session(
   beganHoursAgo: number,
   reportedHoursAgo: number,
@@ -91,7 +91,7 @@ export function session(
   return { ...fixed, timeline, sequence, ...times, ...more };
 }
 
-/** Makes a session that began some hours before now, and has reported since the report was asked for. */
+/** Makes a session that began some hours before now, and whose last heartbeat came after that. */
 export function running(beganHoursAgo: number, more: Partial<Session> = {}): Session {
   return session(beganHoursAgo, 0, { reported: NOW + 5_000, ...more });
 }
@@ -131,8 +131,8 @@ export const PROGRAM: ProgramNames = {
   retainSetting: "USAGE_DAYS",
 };
 
-/** What a record has besides its ledger, for commands that neither copy nor write files. */
-export const REPORTED = {
+/** What a command works on besides a ledger, if it neither copies nor writes files. */
+export const SOURCE = {
   program: PROGRAM,
   name: "the record",
   openOlder: () => Promise.reject(new Error("No copy is expected")),
@@ -162,7 +162,7 @@ export async function report(
     holds: () => Promise.resolve({ holds, faults: [] }),
   };
   const question = {
-    ...{ days: 7, now: NOW, program: PROGRAM, sessions: ordered },
+    ...{ days: 7, now: NOW, sessions: ordered },
     ...{ intents: [], isGate: true, startedBefore: started ?? ordered[0]?.began },
   };
   return await reportUsage(ledger, { ...question, ...options });

@@ -8,11 +8,11 @@ import { ExitError } from "../../lib/errors/exit_status.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { openLedger } from "../../lib/usage/record/open_ledger.ts";
 import { Recorder } from "../../lib/usage/record/recorder.ts";
-import { usageCommand, type UsageRecord } from "../../lib/usage/usage_command.ts";
+import { usageCommand, type UsageSource } from "../../lib/usage/usage_command.ts";
 import { ANSWER, PROCESS } from "../support/counted_call.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
-import { DAY, HOUR, reasonsIn, REPORTED } from "../support/usage_report.ts";
+import { DAY, HOUR, reasonsIn, SOURCE } from "../support/usage_report.ts";
 
 const [CLEAR, UNKNOWN] = [0, 3];
 
@@ -23,7 +23,7 @@ const open = (file: string) =>
 /** Asks the gate, if there is a URL with a probe. */
 async function ask(
   file: string,
-  probe: UsageRecord["probe"],
+  probe: UsageSource["probe"],
   ...words: string[]
 ): Promise<[status: number, text: string]> {
   const { ledger, close } = await open(file);
@@ -31,7 +31,7 @@ async function ask(
   const command = usageCommand({
     print: (part) => Promise.resolve(void (text += `${part}\n`)),
     printError: (part) => text += `${part}\n`,
-    withRecord: (_, action) => action({ ...REPORTED, ledger, probe }),
+    withSource: (_, action) => action({ ...SOURCE, ledger, probe }),
   });
   try {
     await command.parseAsync(["--gate", "1", ...words], { from: "user" });

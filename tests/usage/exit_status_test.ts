@@ -201,7 +201,7 @@ Deno.test("a gate that cannot be asked is unknown, whatever the error", async ()
       usageCommand({
         print: () => Promise.resolve(),
         printError: (text) => void said.push(text),
-        withRecord: () => Promise.reject(error),
+        withSource: () => Promise.reject(error),
       }).parseAsync(args, { from: "user" });
     const { status } = await assertRejects(() => run("--gate", "1"), ExitError);
     assertEquals(status, UNKNOWN);

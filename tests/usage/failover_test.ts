@@ -60,7 +60,7 @@ async function check(
 for (const how of ["standby", "restored"] as const) {
   needing(...POSTGRES, program("pg_basebackup"))(
     how === "standby"
-      ? "a failover to a standby that lags is a doubt, and a lost report starts the record again"
+      ? "a failover to a standby that lags is a doubt, and a lost heartbeat starts the record again"
       : "a restart of the database is no doubt, and a restored base backup is one",
     () => inFolder((folder) => play(how, folder)),
   );
@@ -93,7 +93,7 @@ async function play(how: "standby" | "restored", folder: string): Promise<void> 
     await check(primary.urlOf(running.name), [CLEAR, CLEAR], []);
   }
 
-  Deno.kill(frozen.server.pid, "SIGSTOP"); // so that it reports nothing that the copy lacks
+  Deno.kill(frozen.server.pid, "SIGSTOP"); // so that it records nothing that the copy lacks
   const copy = all.use(await PostgresServer.copy(primary, how));
   if (how === "standby") {
     await fallBehind(copy, primary);

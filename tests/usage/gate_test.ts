@@ -19,7 +19,7 @@ import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 import { sideBySide } from "../support/side_by_side.ts";
-import { DAY, reasonsIn, REPORTED } from "../support/usage_report.ts";
+import { DAY, reasonsIn, SOURCE } from "../support/usage_report.ts";
 import { until } from "../support/within.ts";
 
 const [CLEAR, CALLED, UNKNOWN] = [0, 1, 3];
@@ -100,8 +100,8 @@ interface Scene extends Place {
   readonly start: typeof ServerProcess.start;
   /** Lets minutes pass. */
   readonly pass: (minutes: number) => unknown;
-  /** Waits until a server has reported. */
-  readonly report: () => Promise<void>;
+  /** Waits for the next heartbeat of a server. */
+  readonly heartbeat: () => Promise<void>;
   /** Runs the command with these arguments. */
   readonly usage: (...args: string[]) => Promise<CommandResult>;
 }
@@ -164,10 +164,10 @@ const EVENTS: readonly Event[] = [
     [],
   ],
   [
-    "a server that is killed before it reports a call",
-    async ({ start, report, execute }) => {
+    "a server that is killed before it records a call",
+    async ({ start, heartbeat, execute }) => {
       const [other, server] = [await start(), await start()];
-      await report(); // the next one is due in five seconds
+      await heartbeat(); // the next one is due in five seconds
       assertEquals(await call(server), 308);
       await server.stop("SIGKILL");
       await execute( // two minutes pass
@@ -214,9 +214,9 @@ const EVENTS: readonly Event[] = [
   ],
   [
     "a power cut before a call is on record, and a stop",
-    async ({ start, pass, report }) => {
+    async ({ start, pass, heartbeat }) => {
       const server = await start();
-      await report();
+      await heartbeat();
       assertEquals(await call(server, "video"), 308);
       await server.stop("SIGKILL");
       await pass(10);
@@ -264,14 +264,14 @@ const EVENTS: readonly Event[] = [
   ], // only the operator can know
   [
     "a backup restored, which lacks a call",
-    async ({ start, report, save, restore }) => {
+    async ({ start, heartbeat, save, restore }) => {
       const server = await start();
-      await report();
+      await heartbeat();
       await save();
       await call(server);
-      await report();
+      await heartbeat();
       await restore();
-      await report();
+      await heartbeat();
       return [server];
     },
     [UNKNOWN, UNKNOWN],
@@ -279,10 +279,10 @@ const EVENTS: readonly Event[] = [
   ],
   [
     "calls by a client whose name is Chinese",
-    async ({ start, report, usage }) => {
+    async ({ start, heartbeat, usage }) => {
       const server = await start();
       for (const userAgent of CHINESE) await call(server, "audio", userAgent);
-      await report(); // it would not report if the name were refused
+      await heartbeat(); // there would be none if the name were refused
       assertMatch((await usage("--gate", "1")).stdout, /\n {2}app 播客, 2 calls /);
       return [server];
     },
@@ -308,9 +308,9 @@ const EVENTS: readonly Event[] = [
   ],
   [
     "a database's clock that was ahead",
-    async ({ start, report, execute, usage }) => {
+    async ({ start, heartbeat, execute, usage }) => {
       const server = await start();
-      await report();
+      await heartbeat();
       await execute(
         `UPDATE media_head_session SET reported = reported + ${3 * DAY} WHERE ended IS NULL`,
       );
@@ -365,7 +365,7 @@ async function usage(url: string, ...args: string[]): Promise<CommandResult> {
   const command = usageCommand({
     print: (text) => Promise.resolve(void (stdout += `${text}\n`)),
     printError: (text) => stderr += `media: ${text}\n`,
-    withRecord: (_, action) => action({ ...REPORTED, ledger }),
+    withSource: (_, action) => action({ ...SOURCE, ledger }),
   });
   try {
     await command.parseAsync(args, { from: "user" });
@@ -405,9 +405,9 @@ async function play(
       await place.execute(`UPDATE media_head_intent SET ${backAll("since", "until", "settled")}`);
       await place.execute(`UPDATE media_head_ledger SET ${back("started", minutes)}`);
     },
-    async report() {
+    async heartbeat() {
       const before = await last();
-      await until("a server's report", async () => await last() !== before);
+      await until("a server's heartbeat", async () => await last() !== before);
     },
     usage: (...args) => usage(place.url, ...args),
   });

@@ -8,7 +8,7 @@ import { reportUsage } from "../../lib/usage/verdict/report.ts";
 import { readSessions } from "../../lib/usage/verdict/waiting.ts";
 import { ANSWER, countOne, NOON, PROCESS } from "../support/counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "../support/ledger_at.ts";
-import { DAY, HOUR, MINUTE, PROGRAM } from "../support/usage_report.ts";
+import { DAY, HOUR, MINUTE } from "../support/usage_report.ts";
 
 const DAYS = 182;
 /** The gate asks for so many whole days. */
@@ -60,7 +60,7 @@ for (const { what, hasCrashes, hasMonitor, verdict } of SCENARIOS) {
       countOne(recorder.meter, { userAgent: "Monitor/1.0" });
       recorder.intents.leave(route);
     };
-    /** Lets an hour pass, in which the process reports twice. */
+    /** Lets an hour pass, with two heartbeats of the process. */
     const passHour = async () => {
       const end = now + HOUR;
       while (now < end) {
@@ -82,7 +82,6 @@ for (const { what, hasCrashes, hasMonitor, verdict } of SCENARIOS) {
         isGate: true,
         ignore: ["app Monitor"],
         trustStops,
-        program: PROGRAM,
       });
       return report.verdict.state;
     };

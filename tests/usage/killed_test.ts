@@ -53,8 +53,8 @@ interface Scene extends RecordPlace {
   readonly freeze: (process: Process) => void;
   /** Lets ten minutes pass on record, in which the killed and the frozen processes are silent. */
   readonly pass: () => Promise<void>;
-  /** Waits until a process has reported twice, so that a whole flush was under way. */
-  readonly report: (process: Process) => Promise<void>;
+  /** Waits for two heartbeats of a process, so that a whole flush was under way. */
+  readonly twoHeartbeats: (process: Process) => Promise<void>;
   /** Keeps the ledger from being written until the returned function is called. */
   readonly lock: () => Promise<() => unknown>;
 }
@@ -142,7 +142,7 @@ const ROWS: readonly Row[] = [
       await scene.serve();
       const server = await scene.serve();
       for (const method of METHODS) assertEquals(await call(server, method), 308);
-      await scene.report(server);
+      await scene.twoHeartbeats(server);
       assertEquals(await intentsOf(scene, server), ["/audio/:token|settled"]);
       await scene.kill(server);
       await scene.pass();
@@ -200,7 +200,7 @@ const ROWS: readonly Row[] = [
         using _connection = await ask(application, method, "/v1/slow");
         await until("the intent", async () => (await intentsOf(scene, application)).length === 1);
         assertEquals(await call(application, method, "/v2"), 200);
-        await scene.report(application);
+        await scene.twoHeartbeats(application);
         assertEquals(
           await intentsOf(scene, application),
           ["/v1|open", "/v2|settled"],
@@ -265,7 +265,7 @@ const ROWS: readonly Row[] = [
         async () => (await scene.execute(counted)).join() === "GET|1,HEAD|1",
       );
       for (const method of METHODS) assertEquals(await call(one, method), 308);
-      await scene.report(one);
+      await scene.twoHeartbeats(one);
       assertEquals(await scene.execute(counted), ["GET|2", "HEAD|2"]);
     },
     [CLEAR, CLEAR],
@@ -313,12 +313,12 @@ async function play(
       silent.add(process.pid);
     },
     pass: () => passSilently(place, 10, [...silent]),
-    async report({ pid }) {
+    async twoHeartbeats({ pid }) {
       const last = () =>
         place.execute(`SELECT max(reported) FROM media_head_session WHERE pid = ${pid}`);
-      for (let reports = 0; reports < 2; reports++) {
+      for (let seen = 0; seen < 2; seen++) {
         const [before] = await last();
-        await until("a process's report", async () => (await last())[0] !== before);
+        await until("a process's heartbeat", async () => (await last())[0] !== before);
       }
     },
     async lock() {

@@ -198,13 +198,13 @@ test("openUsage() names its session and process, in the log and in the gate's wo
     await close();
     assertEquals(registered?.id, session);
     assertEquals(registered?.process, { ...process, started: Date.parse(String(started)) });
-    // Its intent is not settled until the next report, which a gate waits for.
+    // Its intent is not settled until the next heartbeat, which a gate waits for.
     await (await usage.withLifecycle(old, "/v1")(new Request("http://test/v1"))).text();
     const words = ["--database", `sqlite:${path}`, "--gate", "1"];
     const { code, stdout, stderr } = await lifecycle("usage", ...words);
     assertEquals(code, 1, stdout);
     const name = `session ${session} (process ${Deno.pid} on ${Deno.hostname()}, started at `;
-    assertStringIncludes(stderr, `waiting for the next report of ${name}`);
+    assertStringIncludes(stderr, `waiting for the next heartbeat of ${name}`);
     await usage.close();
   }));
 

@@ -5,7 +5,6 @@ import { unescape } from "@std/html/entities";
 import { PHASES, type Policy } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { PROBLEM_TYPES } from "../../lib/server/problems.ts";
-import { usagePage } from "../../lib/usage/output/operator_page.ts";
 import { ownerPage } from "../../lib/usage/output/owner_page.ts";
 import type { Session } from "../../lib/usage/record/records.ts";
 import {
@@ -26,6 +25,7 @@ import {
   SETTINGS,
 } from "../support/notice_pages.ts";
 import { shared } from "../support/permissions.ts";
+import { usagePage } from "../support/usage_outputs.ts";
 import { ALWAYS, report, row, ROWS, running, session } from "../support/usage_report.ts";
 
 const ORIGIN = "https://media.example";

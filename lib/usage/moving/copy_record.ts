@@ -36,7 +36,7 @@ export interface CopyResult {
   readonly isRepeated: boolean;
   /** The sessions of the older record. */
   readonly sessions: number;
-  /** When its last session reported, in milliseconds since the epoch. */
+  /** The time of its last heartbeat, in milliseconds since the epoch. */
   readonly reported: number;
   /** The start of the record in use, now. */
   readonly started: number | undefined;
@@ -46,7 +46,7 @@ export interface CopyResult {
  * Copies a record, once, and closes it first. Continues a copy that was interrupted.
  *
  * @throws {RefusedError} If it was copied into another record; or if nothing was done, because a
- *   process is reporting to it, a clock is wrong, or the two records do not belong together.
+ *   process is counting in it, a clock is wrong, or the two records do not belong together.
  */
 export async function copyRecord(
   record: OldRecord,
@@ -174,12 +174,12 @@ async function requireSameTime(
   const last = Math.max(...sessions.map(({ reported }) => reported));
   if (last <= here.databaseTime) return;
   throw new RefusedError(
-    `the last report in ${name} is dated ${formatInstant(last)}, and now it is only ` +
+    `the last heartbeat in ${name} is dated ${formatInstant(last)}, and now it is only ` +
       `${formatInstant(here.databaseTime)}: a clock was ahead. Wait until then`,
   );
 }
 
-/** @throws {RefusedError} If a process may be reporting to a record. */
+/** @throws {RefusedError} If a process may be counting in a record. */
 function requireSilence({ sessions, time }: OldState, { name }: OldRecord): void {
   const running = sessions.find((session) => isRunning(session, time.now));
   if (running !== undefined) {
@@ -187,7 +187,7 @@ function requireSilence({ sessions, time }: OldState, { name }: OldRecord): void
     throw new RefusedError(
       `${
         textOf(sessionText(running))
-      } reported to ${name} at ${reported}, less than a minute ago: ` +
+      } sent a heartbeat to ${name} at ${reported}, less than a minute ago: ` +
         "stop it, or wait for a minute if it was killed",
     );
   }

@@ -98,6 +98,6 @@ function lastIn(keys: readonly Key[]): Key | undefined {
 
 /** Sorts rows as servers do, so that two transactions that add the same ones cannot deadlock. */
 function byKey(a: UsageRow, b: UsageRow): number {
-  const [first, second] = [a, b].map((row) => `${row.day}\0${keyOf(row)}`) as [string, string];
-  return first < second ? -1 : 1;
+  const dayAndKey = (row: UsageRow) => `${row.day}\0${keyOf(row)}`;
+  return dayAndKey(a) < dayAndKey(b) ? -1 : 1;
 }

@@ -10,7 +10,7 @@ export function copyText({ isRepeated, sessions, reported, started }: CopyResult
     ? `Nothing to do: ${name} was copied before`
     : `Copied ${name} with ${plural(sessions, "session")}`;
   const start = started === undefined ? "" : `; the record starts at ${formatInstant(started)}`;
-  return `${done}, its last report at ${formatInstant(reported)}${start}`;
+  return `${done}, its last heartbeat at ${formatInstant(reported)}${start}`;
 }
 
 export function copyJson({ isRepeated, sessions, reported, started }: CopyResult): string {

@@ -90,8 +90,8 @@ function isHidden(
 ): boolean {
   const first = Math.min(...own.sessions.map(({ began }) => began));
   if (end !== at) return end > first;
-  // Since the last report: a stop until the other record's first session, unless that is too soon to
-  // tell. If every process said that it ended, nothing came after it.
+  // Since the last heartbeat: a stop until the other record's first session, unless that is too
+  // soon to tell. If every process said that it ended, nothing came after it.
   const last = Math.max(...sessions.map(({ reported }) => reported));
   const latest = sessions.filter(({ reported }) => last - reported < SHORTEST_GAP_MS);
   if (first - last >= SHORTEST_GAP_MS) return false;

@@ -50,7 +50,7 @@ export interface OldState {
   /** Its sessions, in the order in which they began. */
   readonly sessions: readonly Session[];
   readonly intents: readonly Intent[];
-  /** The sessions of schema 9 that may have answered calls after their last report. */
+  /** The sessions of schema 9 that may have answered calls after their last heartbeat. */
   readonly silences: readonly Silence[];
   readonly time: LedgerTime;
   readonly timeline: string;
@@ -102,7 +102,7 @@ export class OldRecord {
   }
 
   /**
-   * Closes the record, unless it is closed already or a session reported within the last minute.
+   * Closes the record, unless it is closed already or had a heartbeat within the last minute.
    *
    * @param id The id of the copy.
    * @param into The name of the record into which it is copied.
@@ -118,7 +118,7 @@ export class OldRecord {
       values: `${timeline}, 0, (SELECT min(retain_days) FROM media_head_session)`,
     };
     await this.#database.transact([
-      // One command at a time, and after the reports and intents in progress.
+      // One command at a time, and after the heartbeats and intents in progress.
       { text: "UPDATE media_head_ledger SET schema = schema" },
       { text: "UPDATE media_head_session SET sequence = sequence WHERE ended IS NULL" },
       {

@@ -10,7 +10,7 @@ const COLUMNS = "id, policies, may_start_unregistered, public_url, contact, mach
 /** The days that servers retained unless they were told otherwise. Sessions did not say it. */
 const RETAIN_DAYS = 400;
 
-/** The id of a session whose process may have answered calls after its last report, and until when. */
+/** A session whose process may have answered calls after its last heartbeat, and until when. */
 export interface Silence {
   readonly session: string;
   readonly reported: number;
@@ -71,9 +71,9 @@ function silenceOf(row: Row): Silence[] {
 }
 
 /**
- * Returns when a session that is not open had ended: at its last report; or later, if the operator
- * said that its process was gone. Any clock may have been wrong, so the time that passed until then is
- * the longer of two: by the ledger's time, and by the machine's clock.
+ * Returns when a session that is not open had ended: at its last heartbeat; or later, if the
+ * operator said that its process was gone. Any clock may have been wrong, so the time that passed
+ * until then is the longer of two: by the ledger's time, and by the machine's clock.
  */
 function endOf(row: Row): number {
   const reported = row["reported"] as number;

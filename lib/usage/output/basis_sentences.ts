@@ -16,13 +16,14 @@ import {
   MAX_LISTED,
   plural,
   processText,
+  type ProgramNames,
   routesText,
   sessionText,
   totalText,
 } from "./wording.ts";
 
 /** Lists the basis of a verdict, and what it leaves out. */
-export function basisLines(report: UsageReport): Phrase[] {
+export function basisLines(report: UsageReport, program: ProgramNames): Phrase[] {
   const { ignored } = report;
   return [
     ...trustLines(report),
@@ -33,7 +34,7 @@ export function basisLines(report: UsageReport): Phrase[] {
     ...otherDatesLines(report),
     ...holdLines(report),
     ...unrecordedLines(report),
-    phrase(coverageText(report), unprobedText(report)),
+    phrase(coverageText(report, program), unprobedText(report)),
   ];
 }
 
@@ -190,12 +191,12 @@ function unrecordedLines({ servedUnrecorded, judged }: UsageReport): Phrase[] {
 }
 
 /** Says which calls a verdict covers, and whether a probe found a cache. */
-function coverageText({ probe, canProbe, program }: UsageReport): Phrase {
+function coverageText({ probe }: UsageReport, { howToProbe }: ProgramNames): Phrase {
   const covered = "The verdict covers the calls that reached the servers. ";
   if (probe === undefined) {
-    const remedy = canProbe
+    const remedy = howToProbe === undefined
       ? "the gate (--gate) checks for one."
-      : `${program.howToProbe}, and the gate checks for one.`;
+      : `${howToProbe}, and the gate checks for one.`;
     return [`${covered}A cache in front may hide others: ${remedy}`];
   }
   const { url, probed, hidden } = probe;

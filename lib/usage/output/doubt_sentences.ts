@@ -15,29 +15,30 @@ import {
   namesText,
   plural,
   processText,
+  type ProgramNames,
   routesText,
   totalText,
 } from "./wording.ts";
 
 /** Explains the verdict "unknown": each reason, the word that would help, and the wait. */
-export function doubtLines(report: UsageReport): Phrase[] {
+export function doubtLines(report: UsageReport, program: ProgramNames): Phrase[] {
   const { unknown, judged } = report;
   if (unknown === undefined) return [];
-  const causes = causeLines(unknown, report);
+  const causes = causeLines(unknown, report, program);
   if (judged.length === 0) return causes; // nothing would make a verdict on no route clear
   return [...causes, ...outlookLines(unknown, report)];
 }
 
 /** Lists why calls may be missing, except for what routeLines() says of one route. */
-function causeLines(unknown: UnknownVerdict, report: UsageReport): Phrase[] {
+function causeLines(unknown: UnknownVerdict, report: UsageReport, program: ProgramNames): Phrase[] {
   const { hidden, doubts } = unknown;
   const { judged } = report;
   const isOfRoute = (route: string) => judged.length > 1 && judged.includes(route);
   const causes = [
     ...hidden.filter(({ route }) => !isOfRoute(route))
-      .map((each) => phrase(path(each.route), ": ", hiddenText(each, report))),
+      .map((each) => phrase(path(each.route), ": ", hiddenText(each, report, program))),
     ...doubts.filter((doubt) => doubt.reason !== "not counted" || !isOfRoute(doubt.route))
-      .map((doubt) => capitalized(doubtText(doubt, report))),
+      .map((doubt) => capitalized(doubtText(doubt, report, program))),
   ];
   const lines = causes.slice(0, MAX_LISTED);
   const more = causes.length - lines.length;
@@ -93,7 +94,7 @@ function outlookLines(unknown: UnknownVerdict, report: UsageReport): Phrase[] {
 }
 
 /** Formats why a route is unknown, e.g. "the record starts at 2027-06-10T09:00:00Z". */
-function doubtText(doubt: Doubt, { retainDays, days, program }: UsageReport): Phrase {
+function doubtText(doubt: Doubt, { retainDays, days }: UsageReport, program: ProgramNames): Phrase {
   const { command, retainSetting } = program;
   const until = instant(doubt.until);
   switch (doubt.reason) {
@@ -124,7 +125,7 @@ function doubtText(doubt: Doubt, { retainDays, days, program }: UsageReport): Ph
         processText(doubt),
         " has calls to ",
         path(doubt.route),
-        " in flight, or has yet to report them: ask again",
+        " in flight, or has yet to record them: ask again",
       );
     case "not counted":
       if (doubt.isUnmounted && doubt.isOpen) {
@@ -145,7 +146,7 @@ function doubtText(doubt: Doubt, { retainDays, days, program }: UsageReport): Ph
         : phrase("until ", until, ", ", processText(doubt), " did not count ", path(doubt.route));
     case "ahead":
       return phrase(
-        "the latest report is dated ",
+        "the latest heartbeat is dated ",
         instant(doubt.then),
         ": the database's clock was ahead then, or has fallen behind since. If it is right, run: " +
           `${command} --restart`,
@@ -185,7 +186,11 @@ function doubtText(doubt: Doubt, { retainDays, days, program }: UsageReport): Ph
 }
 
 /** Says in one line why a route is unknown. What concerns other routes, too, is explained once. */
-export function reasonsText(unknown: UnknownVerdict, report: UsageReport): Phrase {
+export function reasonsText(
+  unknown: UnknownVerdict,
+  report: UsageReport,
+  program: ProgramNames,
+): Phrase {
   const { hidden, doubts, uncertain } = unknown;
   const of = <Reason extends Doubt["reason"]>(reason: Reason) =>
     doubts.filter((doubt): doubt is Extract<Doubt, { reason: Reason }> => doubt.reason === reason);
@@ -193,7 +198,7 @@ export function reasonsText(unknown: UnknownVerdict, report: UsageReport): Phras
   const [ended, unrecorded] = [countProcesses(of("intent")), countProcesses(of("unrecorded"))];
   // By reason, so that the compiler reports a reason that is left out.
   const texts: Readonly<Record<Doubt["reason"], readonly Phrase[]>> = {
-    "not counted": of("not counted").map((doubt) => doubtText(doubt, report)),
+    "not counted": of("not counted").map((doubt) => doubtText(doubt, report, program)),
     "no server": of("no server").map(() => ["no server counts it now"]),
     started: of("started").map(({ isOpen, until }) =>
       isOpen ? ["no server has registered yet"] : phrase("the record starts at ", instant(until))
@@ -209,7 +214,7 @@ export function reasonsText(unknown: UnknownVerdict, report: UsageReport): Phras
     "in flight": of("in flight").slice(-1).map(() => ["calls to it are in flight"]),
     ahead: of("ahead").map(() => ["the database's clock was or is wrong"]),
   };
-  const hiddenTexts = hidden.map((each) => hiddenText(each, report));
+  const hiddenTexts = hidden.map((each) => hiddenText(each, report, program));
   // Those come last, since some have more than one sentence.
   const reasons = joined([...Object.values(texts).flat(), ...hiddenTexts], "; ");
   if (!isOnRareOnly(unknown, report)) return reasons;

@@ -4,11 +4,13 @@ import { PROBE_FIELD } from "../record/client_names.ts";
 import type { Answer, HiddenCalls } from "../verdict/hidden_calls.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import { instant, type Phrase, phrase } from "./phrase.ts";
+import type { ProgramNames } from "./wording.ts";
 
 /** Says why calls to a route may not reach the servers. It may be more than one sentence. */
 export function hiddenText(
   hidden: HiddenCalls,
-  { probe, program }: Pick<UsageReport, "probe" | "program">,
+  { probe }: Pick<UsageReport, "probe">,
+  program: ProgramNames,
 ): Phrase {
   const url = probe?.url ?? ""; // calls are hidden only by what a probe found
   switch (hidden.reason) {

@@ -6,6 +6,7 @@ import type { RouteVerdict } from "../verdict/route_verdicts.ts";
 import { otherDatesLines } from "./basis_sentences.ts";
 import { hiddenText } from "./hidden_sentences.ts";
 import { textOf } from "./phrase.ts";
+import type { ProgramNames } from "./wording.ts";
 
 /** The members that are instants. */
 const INSTANTS = new Set([
@@ -30,32 +31,40 @@ const INSTANTS = new Set([
  * the JSON, whose names are public, the state of a verdict is its `verdict`, and other dates and the
  * reasons of hidden calls are lines for people.
  */
-export function usageJson(report: UsageReport): string {
-  const { program: _, canProbe: __, unknown: ___, ...members } = report;
+export function usageJson(report: UsageReport, program: ProgramNames): string {
+  const { unknown: _, ...members } = report;
   const { state, ...rest } = report.verdict;
-  const probe = report.probe && withReasons(report.probe, report);
-  const verdicts = report.verdicts.map((verdict) => membersOf(verdict, report));
+  const probe = report.probe && withReasons(report.probe, report, program);
+  const verdicts = report.verdicts.map((verdict) => membersOf(verdict, report, program));
   const otherDates = otherDatesLines(report).map(textOf);
   return JSON.stringify(
-    { ...members, probe, verdict: state, verdicts, otherDates, ...withReasons(rest, report) },
+    {
+      ...members,
+      probe,
+      verdict: state,
+      verdicts,
+      otherDates,
+      ...withReasons(rest, report, program),
+    },
     replace,
   );
 }
 
-function membersOf(verdict: RouteVerdict, report: UsageReport) {
+function membersOf(verdict: RouteVerdict, report: UsageReport, program: ProgramNames) {
   const { route, calls, clients, state, ...rest } = verdict;
-  return { route, calls, clients, verdict: state, ...withReasons(rest, report) };
+  return { route, calls, clients, verdict: state, ...withReasons(rest, report, program) };
 }
 
 /** Gives the sentences on hidden calls, if there can be any, in place of their facts. */
 function withReasons(
   facts: object & { readonly hidden?: readonly HiddenCalls[] },
   report: UsageReport,
+  program: ProgramNames,
 ) {
   const { hidden } = facts;
   if (hidden === undefined) return facts;
   const reasons = hidden.map((each) => {
-    return { route: each.route, reason: textOf(hiddenText(each, report)) };
+    return { route: each.route, reason: textOf(hiddenText(each, report, program)) };
   });
   return { ...facts, hidden: reasons };
 }

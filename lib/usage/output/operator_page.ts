@@ -20,12 +20,12 @@ import { picture } from "./picture.ts";
 import { details, htmlOf, list, pathText, phrase } from "./phrase.ts";
 import { OPERATOR_PAGE_STYLE, reportPage } from "./report_page.ts";
 import { dueLines, routeLines, verdictText } from "./verdict_sentences.ts";
-import { MAX_LISTED, plural } from "./wording.ts";
+import { MAX_LISTED, plural, type ProgramNames } from "./wording.ts";
 
 /** The style's class for the colour of each verdict. */
 const COLOURS = { clear: "announced", called: "brownout", unknown: "deprecated" };
 
-export function usagePage(report: UsageReport): string {
+export function usagePage(report: UsageReport, program: ProgramNames): string {
   const { routes, verdict: { state } } = report;
   return reportPage(
     titleText(report),
@@ -35,13 +35,13 @@ export function usagePage(report: UsageReport): string {
 <p><strong>${htmlOf(verdictText(report))}</strong></p>
 ${
       list([
-        ...doubtLines(report),
+        ...doubtLines(report, program),
         ...dueLines(report, report.judged.length > 1),
-        ...basisLines(report),
+        ...basisLines(report, program),
       ])
     }
 </section>
-${verdictSection(report)}
+${verdictSection(report, program)}
 ${clientSection(report)}
 ${routes.map((route) => routeSection(route, report)).join("\n")}
 <section>
@@ -51,8 +51,8 @@ ${list([...RULES.map((rule) => [rule]), sinceText(report)])}
   );
 }
 
-function verdictSection(report: UsageReport): string {
-  const lines = routeLines(report);
+function verdictSection(report: UsageReport, program: ProgramNames): string {
+  const lines = routeLines(report, program);
   if (lines.length === 0) return "";
   return `<section>
 <h2>The verdict on each route</h2>

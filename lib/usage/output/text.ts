@@ -20,20 +20,20 @@ import { clientLines } from "./client_sentences.ts";
 import { doubtLines } from "./doubt_sentences.ts";
 import { type Phrase, textOf } from "./phrase.ts";
 import { dueLines, routeLine, verdictText } from "./verdict_sentences.ts";
-import { count, MAX_LISTED, plural } from "./wording.ts";
+import { count, MAX_LISTED, plural, type ProgramNames } from "./wording.ts";
 
 /** The length of the longest bar, in characters. */
 const BAR_LENGTH = 40;
 
 /** Formats the report: the verdict first, then who calls, and then how that is known. */
-export function usageText(report: UsageReport): string {
+export function usageText(report: UsageReport, program: ProgramNames): string {
   const { judged, routes, clients } = report;
   return [
     ...judged.length === 0 ? [titleText(report)] : [],
-    [textOf(verdictText(report)), ...indented(doubtLines(report))].join("\n"),
-    ...routes.map((route) => routeText(route, report)),
+    [textOf(verdictText(report)), ...indented(doubtLines(report, program))].join("\n"),
+    ...routes.map((route) => routeText(route, report, program)),
     ...clients.length === 0 ? [] : [daysText(report)],
-    basisLines(report).map(textOf).join("\n"),
+    basisLines(report, program).map(textOf).join("\n"),
     [
       `${titleText(report)} from ${textOf(periodText(report))}`,
       `${textOf(madeText(report))} ${textOf(sinceText(report))}`,
@@ -43,7 +43,7 @@ export function usageText(report: UsageReport): string {
 }
 
 /** Formats the verdict, then those on the routes with their clients, and then their basis. */
-export function gateText(report: UsageReport): string {
+export function gateText(report: UsageReport, program: ProgramNames): string {
   const { verdicts, routes } = report;
   const clientsOf = (route: string) =>
     clientLines(
@@ -52,14 +52,14 @@ export function gateText(report: UsageReport): string {
       ),
     );
   const lines = verdicts.flatMap((verdict) => [
-    ...verdicts.length > 1 ? [textOf(routeLine(verdict, report))] : [],
+    ...verdicts.length > 1 ? [textOf(routeLine(verdict, report, program))] : [],
     ...indented([...clientsOf(verdict.route), ...dueLines(verdict)]),
   ]);
   return [
     textOf(verdictText(report)),
-    ...indented(doubtLines(report)),
+    ...indented(doubtLines(report, program)),
     ...lines,
-    ...basisLines(report).map(textOf),
+    ...basisLines(report, program).map(textOf),
   ].join("\n");
 }
 
@@ -68,7 +68,7 @@ function indented(lines: readonly Phrase[]): string[] {
 }
 
 /** Formats the verdict on a route, its dates, and its clients as a table. */
-function routeText(usage: RouteUsage, report: UsageReport): string {
+function routeText(usage: RouteUsage, report: UsageReport, program: ProgramNames): string {
   const { verdicts, policies } = report;
   const { route, clients, otherRequests } = usage;
   const verdict = verdicts.find((each) => each.route === route);
@@ -76,7 +76,7 @@ function routeText(usage: RouteUsage, report: UsageReport): string {
   const others = otherRequests > 0 ? `; ${plural(otherRequests, "other request")}` : "";
   const line = verdict === undefined || verdicts.length < 2
     ? `${route}: ${requestsText(usage)}. ${sunset}`
-    : `${textOf(routeLine(verdict, report))}${others}. ${sunset}`;
+    : `${textOf(routeLine(verdict, report, program))}${others}. ${sunset}`;
   return [
     line,
     ...tableLines(clients).map((line) => `  ${line}`),

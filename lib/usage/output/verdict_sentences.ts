@@ -9,7 +9,7 @@ import { byText, periodText } from "./call_sentences.ts";
 import { reasonsText } from "./doubt_sentences.ts";
 import { dueText } from "./omission_sentences.ts";
 import { instant, path, type Phrase, phrase } from "./phrase.ts";
-import { count, MAX_LISTED, namesText, plural, routesText } from "./wording.ts";
+import { count, MAX_LISTED, namesText, plural, type ProgramNames, routesText } from "./wording.ts";
 
 export function verdictText(report: UsageReport): Phrase {
   const { verdict, clients, ignored, atMost, judged, due, isByRhythm } = report;
@@ -70,9 +70,9 @@ export function verdictText(report: UsageReport): Phrase {
 }
 
 /** Lists the verdict on each route, if there are several. */
-export function routeLines(report: UsageReport): Phrase[] {
+export function routeLines(report: UsageReport, program: ProgramNames): Phrase[] {
   const { verdicts } = report;
-  return verdicts.length > 1 ? verdicts.map((each) => routeLine(each, report)) : [];
+  return verdicts.length > 1 ? verdicts.map((each) => routeLine(each, report, program)) : [];
 }
 
 /** Says how many clients are due to call again, and how often they called on their last days. */
@@ -95,7 +95,11 @@ export function dueLines(
 }
 
 /** Formats the verdict on one route, e.g. "/v1/songs: called, 12 calls, the last recorded at …". */
-export function routeLine(verdict: RouteVerdict, report: UsageReport): Phrase {
+export function routeLine(
+  verdict: RouteVerdict,
+  report: UsageReport,
+  program: ProgramNames,
+): Phrase {
   const { route, clients, due } = verdict;
   const calls = plural(verdict.calls, "call");
   switch (verdict.state) {
@@ -122,7 +126,7 @@ export function routeLine(verdict: RouteVerdict, report: UsageReport): Phrase {
       return phrase(
         path(route),
         `: unknown, ${counted} counted, but `,
-        reasonsText(verdict, report),
+        reasonsText(verdict, report, program),
       );
     }
   }

@@ -1,8 +1,20 @@
-/** How numbers, spans of time and long lists are written. */
+/** How numbers, spans of time and long lists are written, and what a program is called. */
 
 import type { Interval } from "../../lifecycle/instant.ts";
 import type { ProcessIdentity, Session } from "../record/records.ts";
 import { enumerated, instant, path, type Phrase, phrase } from "./phrase.ts";
+
+/** The names of a program's command and settings, for sentences. */
+export interface ProgramNames {
+  /** The command as it is typed, e.g. `deno task media usage`. */
+  readonly command: string;
+  /** The instruction to have routes probed, e.g. "set PUBLIC_URL"; `undefined` if the gate does. */
+  readonly howToProbe: string | undefined;
+  /** The instruction to leave the probe out, e.g. "set PUBLIC_URL= for this command". */
+  readonly howNotToProbe: string;
+  /** The setting of the days to retain, e.g. `USAGE_DAYS`. */
+  readonly retainSetting: string;
+}
 
 /** The limit on lines in a list, or names in a cell. The JSON has them all. Routes have no limit. */
 export const MAX_LISTED = 25;

@@ -4,7 +4,7 @@
  */
 
 import { fulfilledWithin } from "../../async/deadline.ts";
-import { type Intent, type IntentReport, LEASE_MS, SHORTEST_GAP_MS } from "./records.ts";
+import { type HeartbeatIntents, type Intent, LEASE_MS, SHORTEST_GAP_MS } from "./records.ts";
 
 /** How long after its arrival a call waits for an intent, in milliseconds. */
 export const PATIENCE_MS = 2_000;
@@ -59,9 +59,9 @@ interface IntentsOptions {
   readonly lifetime: () => number;
 }
 
-/** The part of a report that {@linkcode Intents.confirm} needs to know again. */
-export interface PendingReport {
-  readonly report: Omit<IntentReport, "at" | "sequence">;
+/** The part of a heartbeat that {@linkcode Intents.confirm} needs to know again. */
+export interface PendingHeartbeat {
+  readonly intents: Omit<HeartbeatIntents, "at" | "sequence">;
   readonly sent: Instant;
 }
 
@@ -76,8 +76,9 @@ export class Intents {
   /** When the last attempt began, by the process's lifetime, if it failed. */
   #failedAt: number | undefined;
   /**
-   * How many reports are due until the ledger has no intents but those that the process holds. Two,
-   * once one was given up: after the first, one that lands late is void, and the second deletes it.
+   * How many heartbeats are due until the ledger has no intents but those that the process holds.
+   * Two, once one was given up: after the first, one that lands late is void, and the second deletes
+   * it.
    */
   #due = 0;
   #isClosed = false;
@@ -86,7 +87,7 @@ export class Intents {
     this.#options = options;
   }
 
-  /** Whether there is nothing to report. */
+  /** Whether a heartbeat has nothing to say of intents. */
   get isEmpty(): boolean {
     return this.#held.size === 0 && this.#asked.size === 0 && this.#due === 0;
   }
@@ -131,7 +132,7 @@ export class Intents {
     return await fulfilledWithin(limit, asking) && await asking;
   }
 
-  /** Notes that a call to a route has arrived. No report settles the route until it has left. */
+  /** Notes that a call to a route has arrived. No heartbeat settles the route until it has left. */
   arrive(route: string): void {
     this.#inFlight.set(route, (this.#inFlight.get(route) ?? 0) + 1);
   }
@@ -148,16 +149,16 @@ export class Intents {
     return [...this.#inFlight.keys()].some((route) => !this.#held.has(route));
   }
 
-  /** Holds no more, because the last report is due. */
+  /** Holds no more, because the last heartbeat is due. */
   close(): void {
     this.#isClosed = true;
   }
 
   /**
-   * Returns what to report, and gives up what is not needed any more: from now on, a call to such a
-   * route asks for a new intent. Call it at once after the counts were taken.
+   * Returns what the next heartbeat says, and gives up what is not needed any more: from now on, a
+   * call to such a route asks for a new intent. Call it at once after the counts were taken.
    */
-  report(): PendingReport {
+  heartbeat(): PendingHeartbeat {
     const now = this.#now();
     for (const [route, { usedAt }] of this.#held) {
       if (this.#inFlight.has(route)) continue;
@@ -169,7 +170,7 @@ export class Intents {
     const idsOf = (some: typeof held) => some.flatMap(([, { ids }]) => ids);
     return {
       sent: now,
-      report: {
+      intents: {
         kept: [...idsOf(held), ...this.#isClosed ? [] : this.#asked],
         settled: idsOf(held.filter(([route]) => !this.#inFlight.has(route))),
         renewed: idsOf(held.filter(([, { sent }]) => !isWithin(RENEWAL_AGE_MS, sent, now))),
@@ -177,8 +178,8 @@ export class Intents {
     };
   }
 
-  /** Notes that a report was recorded. */
-  confirm({ report: { renewed }, sent }: PendingReport): void {
+  /** Notes that a heartbeat was recorded. */
+  confirm({ intents: { renewed }, sent }: PendingHeartbeat): void {
     this.#due = Math.max(0, this.#due - 1);
     for (const held of this.#held.values()) {
       if (held.ids.every((id) => renewed.includes(id))) held.sent = sent;

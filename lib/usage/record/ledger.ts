@@ -20,8 +20,8 @@ import { PATIENCE_MS } from "./intents.ts";
 import {
   type ClientHistory,
   type FlushPart,
+  type HeartbeatIntents,
   type Intent,
-  type IntentReport,
   keyOf,
   LEASE_MS,
   type LedgerTime,
@@ -61,7 +61,7 @@ export interface BegunSession {
   readonly intents: readonly string[];
 }
 
-/** The times of a ledger when a part was recorded, and with a report the holds. */
+/** The times of a ledger when a part was recorded, and with a heartbeat the holds. */
 export interface AddedPart extends LedgerTime {
   readonly holds?: ReadHolds;
 }
@@ -217,38 +217,38 @@ export class Ledger {
 
   /**
    * Records one part of a flush: extends the session, and adds the counts to those with the same
-   * key and day. A report also changes the intents, and is dated with the ledger's time.
+   * key and day. A heartbeat also changes the intents, and is dated with the ledger's time.
    *
    * @param session The session before this part.
    * @param livedUntil The process has not lived through the ledger's time from this instant on, so
-   *   a report then is not recorded.
-   * @returns The times of the ledger, and with a report the holds, if the part was recorded. It is not if the session is missing,
-   *   has another sequence number, has ended, or had its last report set back by a restart of the
-   *   record; nor is a report on another timeline of the database, or if the ledger's time was set
-   *   back since the report was written.
+   *   a heartbeat then is not recorded.
+   * @returns The times of the ledger, and with a heartbeat the holds, if the part was recorded. It
+   *   is not if the session is missing, has another sequence number, has ended, or had its last
+   *   heartbeat set back by a restart of the record; nor is a heartbeat on another timeline of the
+   *   database, or if the ledger's time was set back since the heartbeat was written.
    */
   async add(
-    { counts, at, report }: FlushPart,
+    { counts, at, heartbeat }: FlushPart,
     session: Session,
     livedUntil: number,
   ): Promise<AddedPart | undefined> {
     const { batch, currentTime, timeline } = this.#database;
-    const isReport = report !== undefined;
-    const isStopped = report?.isStopped ?? false;
+    const isHeartbeat = heartbeat !== undefined;
+    const isStopped = heartbeat?.isStopped ?? false;
     const extension: Statement = {
       text: `UPDATE media_head_session SET sequence = sequence + 1
-             ${isReport ? `, ended = $4, reported = ${this.#now}` : ""}
+             ${isHeartbeat ? `, ended = $4, reported = ${this.#now}` : ""}
              WHERE id = $1 AND sequence = $2 AND ended IS NULL AND reported >= $3
-             ${isReport ? `AND timeline = ${timeline} AND ${this.#now} BETWEEN $5 AND $6` : ""}
+             ${isHeartbeat ? `AND timeline = ${timeline} AND ${this.#now} BETWEEN $5 AND $6` : ""}
              RETURNING reported, ${currentTime} AS now${
-        isReport ? `, ${this.#holds} AS holds` : ""
+        isHeartbeat ? `, ${this.#holds} AS holds` : ""
       }`,
       values: [
         session.id,
         session.sequence,
         session.reported,
-        ...isReport
-          ? [isStopped ? "stopped" : null, report.intents?.at ?? 0, Math.ceil(livedUntil) - 1]
+        ...isHeartbeat
+          ? [isStopped ? "stopped" : null, heartbeat.intents?.at ?? 0, Math.ceil(livedUntil) - 1]
           : [],
       ],
     };
@@ -259,7 +259,9 @@ export class Ledger {
       extension,
       ...chunksOf(rows, batch).map((rows) => additionOf(this.#database, rows)),
       ...chunksOf(clientDaysOf(rows), batch).map((days) => daysAdditionOf(this.#database, days)),
-      ...report?.intents === undefined ? [] : this.#changesOf(report.intents, session, isStopped),
+      ...heartbeat?.intents === undefined
+        ? []
+        : this.#changesOf(heartbeat.intents, session, isStopped),
     ];
     const [extended] = statements.length === 1 && !isStopped // an idle process, in one round trip
       ? [await this.#database.write(extension)]
@@ -267,14 +269,14 @@ export class Ledger {
     const row = extended?.[0];
     if (row === undefined) return undefined;
     const [databaseTime, reported] = [row["now"] as number, row["reported"] as number];
-    // The clock may have gone on since a report was dated. The next one is compared with that date.
-    if (!isReport) return { databaseTime, now: Math.max(databaseTime, reported) };
+    // The clock may have gone on since a heartbeat was dated. The next is compared with that date.
+    if (!isHeartbeat) return { databaseTime, now: Math.max(databaseTime, reported) };
     return { databaseTime, now: reported, holds: holdsIn(row) };
   }
 
   /** Returns the statements that change the intents of a session. */
   #changesOf(
-    { at, sequence, kept, settled, renewed }: IntentReport,
+    { at, sequence, kept, settled, renewed }: HeartbeatIntents,
     { id }: Session,
     isStopped: boolean,
   ): Statement[] {
@@ -290,8 +292,8 @@ export class Ledger {
                     WHERE id IN ${listOf(renewed, 1)}`;
       changes.push({ text, values: renewed });
     }
-    // Not those that are written while the report is under way. No clock tells them apart, because
-    // clocks can be set back. After the end of the session, none is written.
+    // Not those that are written while the heartbeat is under way. No clock tells them apart,
+    // because clocks can be set back. After the end of the session, none is written.
     const end = isStopped ? Number.MAX_SAFE_INTEGER : sequence;
     const others = kept.length > 0 ? `AND id NOT IN ${listOf(kept, 3)}` : "";
     const text = `DELETE FROM media_head_intent WHERE session = $1 AND sequence < $2 ${others}`;
@@ -530,10 +532,10 @@ export class Ledger {
   }
 
   /**
-   * Deletes the rows before a day, the sessions that last reported before it and have no intent, and
-   * the intents and holds that ended before it. The days on which clients called are retained
-   * {@linkcode HISTORY_FACTOR} times as long. Moves the start of the record first. Deletes nothing unless a
-   * session was counting a day ago: that is evidence that the time is right.
+   * Deletes the rows before a day, the sessions without an intent whose last heartbeat was before
+   * it, and the intents and holds that ended before it. The days on which clients called are
+   * retained {@linkcode HISTORY_FACTOR} times as long. Moves the start of the record first. Deletes
+   * nothing unless a session was counting a day ago: that is evidence that the time is right.
    *
    * @param now Milliseconds since the epoch.
    * @returns Whether there was such evidence.

@@ -14,7 +14,7 @@ import { DAY_MS, dayOf } from "../../http/timestamp.ts";
 import { deletedRoutes } from "./deleted_routes.ts";
 import { FlushSchedule } from "./flush_schedule.ts";
 import { HeldPolicies, type ReadHolds } from "./holds.ts";
-import { Intents, type PendingReport } from "./intents.ts";
+import { Intents, type PendingHeartbeat } from "./intents.ts";
 import type { BeginOptions, BegunSession, Ledger, Mounts, NewSession } from "./ledger.ts";
 import { LivedTime } from "./lived_time.ts";
 import { UsageMeter } from "./meter.ts";
@@ -108,7 +108,7 @@ interface SendResult {
 
 /** A part of a flush, and what of it the process needs to know again. */
 interface SentPart extends FlushPart {
-  readonly pending?: PendingReport | undefined;
+  readonly pending: PendingHeartbeat;
 }
 
 export class Recorder {
@@ -134,7 +134,7 @@ export class Recorder {
   /** What the log says of routes that are not mounted. */
   #unmountedText: string | undefined;
   /** What is said of routes that are called, but deleted, and the day on which it was read. */
-  #deleted: { readonly day: string; readonly texts: readonly string[] } = { day: "", texts: [] };
+  #deleted: { readonly day: string; readonly texts: readonly string[] } | undefined;
   #fault: string | undefined;
   /** Whether every flush that begins from now on may be the last. */
   #isStopping = false;
@@ -162,7 +162,7 @@ export class Recorder {
           this.#learn(holds);
           return holds !== undefined;
         } catch (cause) { // a flush need not meet it
-          this.#faults.report(cause, { session: session.id });
+          this.#faults.log(cause, { session: session.id });
           throw cause;
         }
       },
@@ -197,7 +197,7 @@ export class Recorder {
    * the process does not have. The record itself is not at fault.
    */
   get deletedRoutes(): readonly string[] {
-    return this.#deleted.texts;
+    return this.#deleted?.texts ?? [];
   }
 
   /**
@@ -228,9 +228,8 @@ export class Recorder {
 
   get #mounts(): Mounts {
     const entries = Object.entries(this.#options.policies);
-    const [mounted, others] = [true, false].map((isMounted) =>
-      entries.filter(([route]) => this.#mounted.has(route) === isMounted)
-    ) as [typeof entries, typeof entries];
+    const mounted = entries.filter(([route]) => this.#mounted.has(route));
+    const others = entries.filter(([route]) => !this.#mounted.has(route));
     const extended = [...this.#mounted].filter(([, own]) => Object.keys(own).length > 0);
     return {
       policies: Object.fromEntries(mounted),
@@ -269,7 +268,7 @@ export class Recorder {
     } catch (error) {
       const isExpected = error instanceof StorageError;
       if (!isExpected || this.#options.mayStartUnregistered !== true) throw error;
-      this.#reportFault(error);
+      this.#logFault(error);
     }
     this.#schedule.start();
   }
@@ -302,7 +301,7 @@ export class Recorder {
   /** Finds routes that are called, but deleted, once a day. */
   async #findDeleted(ledger: Ledger, now: number): Promise<void> {
     const day = dayOf(now);
-    if (day === this.#deleted.day) return;
+    if (day === this.#deleted?.day) return;
     const texts = await deletedRoutes(ledger, Object.keys(this.#options.policies));
     this.#deleted = { day, texts };
   }
@@ -348,7 +347,7 @@ export class Recorder {
     } catch (cause) {
       isRecording = false;
       this.#takeCounts(); // for the metrics, and for the log
-      this.#reportFault(cause);
+      this.#logFault(cause);
     }
     this.#options.metrics?.setRecording(isRecording);
     const message = this.#unmountedFault;
@@ -366,8 +365,8 @@ export class Recorder {
     return registered;
   }
 
-  #reportFault(cause: unknown): void {
-    this.#faults.report(cause, { session: this.session, unrecorded: this.unrecorded() });
+  #logFault(cause: unknown): void {
+    this.#faults.log(cause, { session: this.session, unrecorded: this.unrecorded() });
     const reason = this.isRegistered ? "the ledger fails" : "the process is not registered yet";
     this.#fault = `no record of calls: ${reason} (see the log)`;
   }
@@ -394,22 +393,22 @@ export class Recorder {
     if (registered.session.ended !== undefined) return undefined; // it has stopped
     registered = await this.#recordMounts(registered);
 
-    // The report settles the calls that came before its time, so that time is read before the counts
-    // are taken. No call may be dated before it was answered, so calls are dated with a time that is
-    // read afterwards. An idle process needs neither.
+    // The heartbeat settles the calls that came before its time, so that time is read before the
+    // counts are taken. No call may be dated before it was answered, so calls are dated with a time
+    // that is read afterwards. An idle process needs neither.
     const { ledger } = registered;
     const readTime = () => registered.lived.read(() => ledger.time());
     const mayHaveIntents = !this.intents.isEmpty;
     const before = mayHaveIntents ? await readTime() : undefined;
     this.#takeCounts();
-    const pending = this.intents.report();
+    const pending = this.intents.heartbeat();
     const { session: { sequence } } = registered;
-    const intents = before && { at: before.now, sequence, ...pending.report };
+    const intents = before && { at: before.now, sequence, ...pending.intents };
     let time = this.#backlog.isEmpty ? before : await readTime();
 
     // Counts are recorded before a session lapses, but do not extend it. Another session has what is
-    // left, and a report of its own. So it has a route that is mounted late.
-    for (let isReport = false; !isReport;) {
+    // left, and a heartbeat of its own. So it has a route that is mounted late.
+    for (let isHeartbeat = false; !isHeartbeat;) {
       const counts = this.#backlog.takePart();
       const { lived: { hasLapsed }, session } = registered;
       const isOver = hasLapsed || !this.#hasRecordedMounts;
@@ -417,13 +416,13 @@ export class Recorder {
         registered = await this.#begin(ledger, { lapsed: session });
         return await this.#write(registered, isLast, begun + 1);
       }
-      isReport = this.#backlog.isEmpty && !isOver;
-      const report = isReport ? { intents, isStopped: isLast } : undefined;
-      const sent = await this.#send({ counts, at: time?.now ?? 0, report, pending }, registered);
+      isHeartbeat = this.#backlog.isEmpty && !isOver;
+      const heartbeat = isHeartbeat ? { intents, isStopped: isLast } : undefined;
+      const sent = await this.#send({ counts, at: time?.now ?? 0, heartbeat, pending }, registered);
       registered = sent.registered;
       if (!sent.isRecorded) return await this.#write(registered, isLast, begun + 1);
       time = sent.time ?? time;
-      if (!isReport) await yieldToRequests();
+      if (!isHeartbeat) await yieldToRequests();
     }
     if (time === undefined) return undefined;
     const fault = this.#compareClocks(time); // at once, because deleting can take long
@@ -464,15 +463,15 @@ export class Recorder {
       }
     }
     this.#sent = undefined;
-    const { report, pending } = part;
-    if (report?.intents !== undefined && pending !== undefined) this.intents.confirm(pending);
+    const { heartbeat, pending } = part;
+    if (heartbeat?.intents !== undefined) this.intents.confirm(pending);
     this.#registered = {
       ...registered,
       session: {
         ...session,
         sequence: session.sequence + 1,
-        reported: report && time ? time.now : session.reported,
-        ended: report?.isStopped ? "stopped" : undefined,
+        reported: heartbeat && time ? time.now : session.reported,
+        ended: heartbeat?.isStopped ? "stopped" : undefined,
       },
     };
     return { registered: this.#registered, isRecorded: true, time };
@@ -485,7 +484,7 @@ export class Recorder {
   ): Promise<Registered> {
     if (found?.sequence !== left.sequence) return await this.#begin(ledger, { lost: left }, LOST);
     // If it has not ended, the machine slept, the database failed over, or a restart of the record
-    // set the last report back.
+    // set the last heartbeat back.
     return await this.#begin(ledger, found.ended === undefined ? { lapsed: left } : {});
   }
 
@@ -530,7 +529,7 @@ export class Recorder {
   #compareClocks({ databaseTime }: LedgerTime): string | undefined {
     const fault = clockFault({ here: this.#options.clock(), inDatabase: databaseTime });
     if (fault === undefined) return undefined;
-    this.#faults.report(fault, { session: this.session }, { kind: "clocks differ" });
+    this.#faults.log(fault, { session: this.session }, { kind: "clocks differ" });
     return "the clock here is not the database's (see the log)";
   }
 }
@@ -548,7 +547,7 @@ function newSession(options: RecorderOptions, mounts: Mounts, sequence: number):
 
 const REFUSED = "calls to old paths are refused: the ledger does not take them (see the log)";
 
-const LOST = "The ledger does not have this process's last report, as if it had been " +
+const LOST = "The ledger does not have this process's last heartbeat, as if it had been " +
   "restored, replaced or copied. The record of calls starts again in a day: until then, other " +
   "servers may answer calls under intents that it does not have";
 

@@ -126,7 +126,7 @@ export interface Session {
   /** The number of whole days for which the process retains counts. */
   readonly retainDays: number;
   readonly began: number;
-  /** When the session last reported. The process was counting from `began` until then. */
+  /** The time of its last heartbeat. The process was counting from `began` until then. */
   readonly reported: number;
   /** The database's {@linkcode Database.timeline} since the session began. */
   readonly timeline: string;
@@ -162,21 +162,21 @@ export interface Intent {
   /** {@linkcode LEASE_MS} after it was written or last renewed. Later calls have another intent. */
   readonly until: number;
   /**
-   * Every call that arrived before this instant is on record; `undefined` before the first report
-   * at which no call was in flight.
+   * Every call that arrived before this instant is on record; `undefined` before the first
+   * heartbeat at which no call was in flight.
    */
   readonly settled: number | undefined;
 }
 
-/** What a report says of the intents of its session. Each list has ids. */
-export interface IntentReport {
+/** What a heartbeat says of the intents of its session. Each list has ids. */
+export interface HeartbeatIntents {
   /** When it was written, by the ledger's time read before its counts were taken. */
   readonly at: number;
   /** The session's sequence number when it was written. */
   readonly sequence: number;
   /**
    * Those that the process holds or has asked for. Any other that was written under an earlier
-   * sequence number is deleted; by the report that ends the session, any other.
+   * sequence number is deleted; by the heartbeat that ends the session, any other.
    */
   readonly kept: readonly string[];
   /** Those under which every call that arrived before `at` is on record. */
@@ -194,11 +194,11 @@ export interface FlushPart {
   readonly counts: readonly UsageCount[];
   /** When the counts are recorded, in milliseconds since the epoch. */
   readonly at: number;
-  /** What makes the part a report; only the last part of a flush has it. */
-  readonly report?: {
+  /** The process's sign of life, which only the last part of a flush carries. */
+  readonly heartbeat?: {
     /** Left out if the process has and had none. */
-    readonly intents: IntentReport | undefined;
-    /** Whether the report ends the session, because the process stops. */
+    readonly intents: HeartbeatIntents | undefined;
+    /** Whether it ends the session, because the process stops. */
     readonly isStopped: boolean;
   } | undefined;
 }
@@ -210,13 +210,13 @@ export const MAX_PART_ROWS = 100;
 export interface LedgerTime {
   /** By the database's clock. */
   readonly databaseTime: number;
-  /** The ledger's time: the database's, or the latest report of a session where that is later. */
+  /** The ledger's time: the database's, or the latest heartbeat where that is later. */
   readonly now: number;
 }
 
 /**
  * The shortest gap that counts, in milliseconds: that long without a session is a stop, a clock that
- * is off by that much is wrong, and a session that has not reported for that long is silent.
+ * is off by that much is wrong, and a session without a heartbeat for that long is silent.
  */
 export const SHORTEST_GAP_MS = 60_000;
 
@@ -241,7 +241,8 @@ export function hasMounted({ policies }: Pick<Session, "policies">): boolean {
 }
 
 /**
- * Returns whether a session is open, and reported less than a minute before an instant, or later.
+ * Returns whether a session is open, and its last heartbeat was less than a minute before an
+ * instant, or later.
  *
  * @param instant Milliseconds since the epoch.
  */

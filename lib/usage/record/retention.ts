@@ -9,8 +9,8 @@ const RETRY_INTERVAL_MS = 3_600_000;
 /** Deletes from a ledger the days that are no longer retained, once a day. */
 export class Retention {
   readonly #days: number;
-  /** The first day that was retained at the last deletion; empty before the first one. */
-  #firstDay = "";
+  /** The first day that was retained at the last deletion, if there was one. */
+  #firstDay: string | undefined;
   /** When the ledger last refused, in milliseconds since the epoch. */
   #refusedAt = -Infinity;
 

@@ -30,8 +30,8 @@ export function latestSession(sessions: readonly Session[]): Session | undefined
 export function judgedRoutes(sessions: readonly Session[]): string[] {
   const open = sessions.filter((session) => isOpen(session));
   const serving = open.filter(hasMounted);
-  const byReport = sessions.toSorted((a, b) => a.reported - b.reported);
-  const ended = [byReport.filter(hasMounted).slice(-1), byReport.slice(-1)];
+  const byHeartbeat = sessions.toSorted((a, b) => a.reported - b.reported);
+  const ended = [byHeartbeat.filter(hasMounted).slice(-1), byHeartbeat.slice(-1)];
   const [judged = []] = [serving, open, ...ended].filter(({ length }) => length > 0);
   return Object.keys(announcedPolicies(judged));
 }

@@ -33,7 +33,7 @@ export type Doubt =
       readonly start: number | undefined;
     }
     /** A running session may have calls to the route that are not on record yet. */
-    | Partial<NamedSession> & { readonly reason: "in flight"; readonly route: string }
+    | NamedSession & { readonly reason: "in flight"; readonly route: string }
     /** A session did not count the route, which it has, but did not mount, or does not have. */
     | NamedSession & {
       readonly reason: "not counted";
@@ -81,7 +81,7 @@ export interface Evidence {
   /** The instant of the verdict, by the ledger's time, in milliseconds since the epoch. */
   readonly judgedAt: number;
   /**
-   * What running servers have reported since this instant is taken for complete, in milliseconds
+   * What running servers have recorded since this instant is taken for complete, in milliseconds
    * since the epoch. For a gate it is the instant of the verdict.
    */
   readonly settledSince: number;
@@ -181,8 +181,8 @@ function unserved({ sessions, started, judgedAt }: Evidence, routes: readonly st
 }
 
 /**
- * Returns the times in which the database was restored or failed over: each from the last report on
- * one timeline to the first session on the next.
+ * Returns the times in which the database was restored or failed over: each from the last heartbeat
+ * on one timeline to the first session on the next.
  */
 export function restoresIn(
   { sessions, timeline, judgedAt }: Pick<Evidence, "sessions" | "timeline" | "judgedAt">,
@@ -198,7 +198,7 @@ export function restoresIn(
   return [...restores, { start: latest?.reported ?? judgedAt, end: judgedAt }];
 }
 
-/** Returns the doubts on calls that running servers have yet to report. */
+/** Returns the doubts on calls that running servers have yet to record. */
 function inFlight(
   { sessions, intents, judgedAt, settledSince }: Evidence,
   routes: readonly string[],
@@ -212,7 +212,7 @@ function inFlight(
   });
 }
 
-/** Returns the doubts on calls that processes may have answered after their last report. */
+/** Returns the doubts on calls that processes may have answered after their last heartbeat. */
 function abandoned(evidence: Evidence, routes: readonly string[]): TrustableDoubt[] {
   const { sessions, intents, judgedAt } = evidence;
   const stops = stopsIn(evidence);

@@ -10,7 +10,7 @@ import { dayOf } from "../../http/timestamp.ts";
 import type { Ledger } from "../record/ledger.ts";
 import { lagOf, SHORTEST_GAP_MS } from "../record/records.ts";
 import type { Answer, HiddenCalls } from "./hidden_calls.ts";
-import { poll, REPORT_LIMIT_MS } from "./waiting.ts";
+import { HEARTBEAT_LIMIT_MS, poll } from "./waiting.ts";
 
 export interface ProbeOptions {
   /** The public URL. */
@@ -177,7 +177,7 @@ async function countsWithin(
   },
 ): Promise<Counts> {
   const lag = lagOf(await ledger.time());
-  const limit = lag < SHORTEST_GAP_MS ? lag + REPORT_LIMIT_MS : 0;
+  const limit = lag < SHORTEST_GAP_MS ? lag + HEARTBEAT_LIMIT_MS : 0;
   return await poll(limit, () => countsOf(ledger, name, since), isDone);
 }
 

@@ -20,7 +20,7 @@ import type { PeriodLengths } from "./verdict.ts";
 import { type SilentClients, silentClients } from "./rhythms.ts";
 import { judgeRoutes, type Verdicts } from "./route_verdicts.ts";
 import { addUp, callsIn, type ClientErrors, type ClientUsage, type PhaseCalls } from "./sums.ts";
-import { REPORT_LIMIT_MS, type SessionsAndIntents } from "./waiting.ts";
+import { HEARTBEAT_LIMIT_MS, type SessionsAndIntents } from "./waiting.ts";
 
 /** Calls to one route on one UTC day. */
 export interface DayUsage {
@@ -42,18 +42,6 @@ export interface RouteUsage {
   readonly clients: readonly ClientUsage[];
 }
 
-/** The names of a program's command and settings, for sentences. */
-export interface ProgramNames {
-  /** The command as it is typed, e.g. `deno task media usage`. */
-  readonly command: string;
-  /** The instruction to have routes probed, e.g. "set PUBLIC_URL". */
-  readonly howToProbe: string;
-  /** The instruction to leave the probe out, e.g. "set PUBLIC_URL= for this command". */
-  readonly howNotToProbe: string;
-  /** The setting of the days to retain, e.g. `USAGE_DAYS`. */
-  readonly retainSetting: string;
-}
-
 export interface UsageReportOptions extends Pick<PeriodLengths, "days">, SessionsAndIntents {
   /** Whether each client is asked for its longest pause, if that is longer than the period. */
   readonly isByRhythm?: boolean | undefined;
@@ -68,12 +56,9 @@ export interface UsageReportOptions extends Pick<PeriodLengths, "days">, Session
   /** Whether the operator vouches for all stops, and for what is like them. */
   readonly trustStops?: boolean | undefined;
   readonly probe?: ProbeResult | undefined;
-  /** Whether the gate would probe. */
-  readonly canProbe?: boolean | undefined;
-  readonly program: ProgramNames;
   /**
-   * Whether running servers had time to report the calls before the instant of the verdict. A report
-   * waits for nobody: it takes what they have reported in the last two flushes for complete.
+   * Whether running servers had time to record the calls before the instant of the verdict. A
+   * report waits for nobody: it takes what they have recorded in the last two flushes for complete.
    */
   readonly isGate?: boolean | undefined;
   /** The instant of the verdict, by the ledger's time, in milliseconds since the epoch. */
@@ -84,7 +69,7 @@ export interface UsageReportOptions extends Pick<PeriodLengths, "days">, Session
 export interface UsageReport extends
   Pick<
     UsageReportOptions,
-    "days" | "client" | "now" | "probe" | "canProbe" | "program"
+    "days" | "client" | "now" | "probe"
   >,
   Pick<PeriodLengths, "retainDays">,
   SilentClients,
@@ -143,11 +128,11 @@ export async function reportUsage(
   ledger: RecordReader & Pick<Ledger, "hasClient">,
   options: UsageReportOptions,
 ): Promise<UsageReport> {
-  const { days, client, now, probe, canProbe, program, isByRhythm = false } = options;
+  const { days, client, now, probe, isByRhythm = false } = options;
   const { sessions, intents, startedBefore, isGate = false } = options;
   const { ignore = [], atMost = 0, trustStops = false } = options;
+  const from = dayOf(now - days * DAY_MS);
   const period = Array.from({ length: days + 1 }, (_, ago) => dayOf(now - (days - ago) * DAY_MS));
-  const from = period[0] as string;
   const start = Date.parse(from);
   const { holds } = await ledger.holds();
   const common = policiesUnder(announcedPolicies(sessions), holds);
@@ -165,7 +150,7 @@ export async function reportUsage(
   if (client !== undefined && sums.clients.length === 0) await requireOnRecord(client, ledger);
   const ignored = await ignoredClients(ignore, sums.clients, ledger);
 
-  const settledSince = isGate ? now : now - REPORT_LIMIT_MS;
+  const settledSince = isGate ? now : now - HEARTBEAT_LIMIT_MS;
   const evidence: Evidence = {
     ...{ sessions, intents, judgedAt: now, settledSince, ...read },
     // The later of both: a copy moves the start back, and a deletion of days on.
@@ -227,14 +212,12 @@ export async function reportUsage(
     policies,
     extensions,
     retainDays,
-    program,
     isByRhythm,
     judged,
     clients: sums.clients.filter(isCounted),
     ignored,
     atMost,
     probe,
-    canProbe,
     probes: sums.probes,
     verdict,
     verdicts,

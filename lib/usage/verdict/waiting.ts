@@ -1,4 +1,4 @@
-/** Waiting until running servers have reported the calls before a verdict. */
+/** Waiting until running servers have recorded the calls before a verdict. */
 
 import { FLUSH_INTERVAL_MS } from "../record/flush_schedule.ts";
 import type { Ledger } from "../record/ledger.ts";
@@ -14,8 +14,8 @@ import {
 /** Milliseconds between two looks at the ledger. */
 const POLL_INTERVAL_MS = 200;
 
-/** How long a running server may take to report what it has counted, in milliseconds. */
-export const REPORT_LIMIT_MS = 2 * FLUSH_INTERVAL_MS;
+/** How long a running server may take to record what it has counted, in milliseconds. */
+export const HEARTBEAT_LIMIT_MS = 2 * FLUSH_INTERVAL_MS;
 
 /** The sessions of a ledger, in the order in which they began, and the intents. */
 export interface SessionsAndIntents {
@@ -35,12 +35,13 @@ export async function readSessions(
 }
 
 /**
- * Waits until every running server that holds an intent has reported, with no call in flight, after
- * an instant. Waits for two flushes at most, after the database's clock has reached the instant.
+ * Waits until every running server that holds an intent has sent a heartbeat after an instant, with
+ * no call in flight. Waits for two flushes at most, after the database's clock has reached the
+ * instant.
  *
  * @param time The times of the ledger at that instant.
  */
-export async function waitForReports(
+export async function waitForHeartbeats(
   ledger: Pick<Ledger, "sessions" | "intents" | "started">,
   time: LedgerTime,
   { routes, onWait }: {
@@ -50,7 +51,7 @@ export async function waitForReports(
     readonly onWait: (sessions: readonly Session[]) => void;
   },
 ): Promise<SessionsAndIntents> {
-  const limit = lagOf(time) < SHORTEST_GAP_MS ? lagOf(time) + REPORT_LIMIT_MS : 0;
+  const limit = lagOf(time) < SHORTEST_GAP_MS ? lagOf(time) + HEARTBEAT_LIMIT_MS : 0;
   let isFirst = true;
   return await poll(limit, () => readSessions(ledger), ({ sessions, intents }) => {
     const open = intents.filter((intent) =>

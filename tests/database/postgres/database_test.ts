@@ -261,22 +261,26 @@ test("a transaction whose connection breaks silently does not block others", asy
   assertEquals(await Array.fromAsync(ledger.usage(""), ({ calls }) => calls), [ROW.calls]);
 });
 
-const REPORT = { counts: [], at: NOW, report: { intents: undefined, isStopped: false } };
+const HEARTBEAT = { counts: [], at: NOW, heartbeat: { intents: undefined, isStopped: false } };
 
-test("an idle process reports in one round trip, once, whatever becomes of its connection", async () => {
+test("an idle process sends a heartbeat in one round trip, once, whatever becomes of its connection", async () => {
   await using subject = await open();
   const { relay, engine: { ledger } } = subject;
   const session = await begin(ledger);
   const sent: string[] = [];
   relay.onSent = (text) => void sent.push(text);
-  assert(await ledger.add(REPORT, session, FOREVER));
+  assert(await ledger.add(HEARTBEAT, session, FOREVER));
   assertEquals(sent.length, 1, sent.join());
   assertStringIncludes(sent[0] ?? "", "UPDATE media_head_session");
   const next = { ...session, sequence: 1 };
   relay.onReceived = () => subject.disconnect(); // after the change was committed
-  await assertRejects(() => ledger.add(REPORT, next, FOREVER), StorageError, "cannot be written");
+  await assertRejects(
+    () => ledger.add(HEARTBEAT, next, FOREVER),
+    StorageError,
+    "cannot be written",
+  );
   relay.onReceived = () => {};
-  assertEquals(await ledger.add(REPORT, next, FOREVER), undefined);
+  assertEquals(await ledger.add(HEARTBEAT, next, FOREVER), undefined);
   assertEquals((await ledger.session(session.id))?.sequence, 2);
 });
 
@@ -285,7 +289,7 @@ test("an intent is void at once while a flush is under way, and a flush waits fo
   const { database, engine: { ledger } } = subject;
   const session = await begin(ledger);
   const intent = { id: "late", route: ROW.route };
-  const part = { ...REPORT, counts: [ROW] };
+  const part = { ...HEARTBEAT, counts: [ROW] };
   const release = await server().hold(database, "TRIGGER hold BEFORE INSERT ON media_head_usage");
   const adding = ledger.add(part, session, FOREVER);
   await subject.until(1, "query ~ '^INSERT' AND wait_event_type = 'Lock'");
@@ -302,12 +306,16 @@ test("an intent is void at once while a flush is under way, and a flush waits fo
   await subject.until(1, isWriting);
   const { now: at } = await ledger.time();
   const intents = { at, sequence: 1, kept: [], settled: [], renewed: [] };
-  const stopping = ledger.add({ ...REPORT, report: { intents, isStopped: true } }, next, FOREVER);
+  const stopping = ledger.add(
+    { ...HEARTBEAT, heartbeat: { intents, isStopped: true } },
+    next,
+    FOREVER,
+  );
   await subject.until(1, "query ~ '^UPDATE media_head_session' AND wait_event_type = 'Lock'");
   await write();
   assert(await intending);
   assert(await stopping);
-  assertEquals(await ledger.intents(), [], "the last report deletes it");
+  assertEquals(await ledger.intents(), [], "the last heartbeat deletes it");
 });
 
 test("what is synced survives a crash at once, whatever the user's settings say", async () => {
@@ -343,7 +351,11 @@ test("what is synced survives a crash at once, whatever the user's settings say"
   assertEquals(await read(), [[[0, undefined]], ["i"], started]);
   await crash(async (ledger) => {
     const next = await begin(ledger);
-    await ledger.add({ ...REPORT, report: { intents: undefined, isStopped: true } }, next, FOREVER);
+    await ledger.add(
+      { ...HEARTBEAT, heartbeat: { intents: undefined, isStopped: true } },
+      next,
+      FOREVER,
+    );
   });
   assertEquals((await read())[0], [[0, undefined], [1, "stopped"]]);
 });
@@ -395,7 +407,7 @@ test("a database that does not tell its timeline has none, but a fault is no suc
     assertEquals(await ledger.timeline(), "", name);
     const session = await begin(ledger);
     assertEquals(session.timeline, "");
-    assert(await ledger.add(REPORT, session, FOREVER));
+    assert(await ledger.add(HEARTBEAT, session, FOREVER));
     assert(await ledger.intend({ id: "i", route: ROW.route }, { ...session, sequence: 1 }));
   }
   const database = await server().createDatabase();

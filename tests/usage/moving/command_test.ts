@@ -45,13 +45,13 @@ needing("processes")(
       assertEquals(status, 0, text);
       assertMatch(
         text,
-        /^Copied sqlite:\/\S+\/old\.sqlite with 1 session, its last report at \S+Z; the record starts at \S+Z\n$/,
+        /^Copied sqlite:\/\S+\/old\.sqlite with 1 session, its last heartbeat at \S+Z; the record starts at \S+Z\n$/,
       );
       const [again, json] = await copy(old, "--json");
       assertEquals([again, JSON.parse(json).copied, JSON.parse(json).sessions], [0, false, 1]);
       assertMatch(
         (await copy(old))[1],
-        /^Nothing to do: sqlite:\/\S+ was copied before, its last report/,
+        /^Nothing to do: sqlite:\/\S+ was copied before, its last heartbeat/,
       );
       assertMatch(
         (await copy(own))[1],

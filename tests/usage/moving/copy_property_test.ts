@@ -35,7 +35,7 @@ const gate = (days: number, routes: readonly string[] = BOTH): Step => [
   { mayTrust: false },
 ];
 
-/** Two servers have counted for two days, and have just reported. */
+/** Two servers have counted for two days, each with a heartbeat just now. */
 const TWO: Step[] = [["start", 0], ["start", 1], ["pass", 2 * DAY], ["pass", 5_000]];
 
 /** Server 2 takes over from server 1, with another record. */
@@ -103,7 +103,7 @@ const SEQUENCES: [what: string, steps: Step[], results: string[]][] = [
     gate(1),
     ["gate", 1],
   ], ["copied", "unknown", "clear"]],
-  ["a server still reports to the older record", [
+  ["a server still counts in the older record", [
     ...TWO,
     ["move"],
     ["start", 2],
@@ -112,7 +112,7 @@ const SEQUENCES: [what: string, steps: Step[], results: string[]][] = [
     ["stop", 1],
     ["copyFrom"],
   ], ["refused", "copied"]],
-  ["a server of the older record was killed after it answered a call, and before it reported", [
+  ["a server of the older record was killed after it answered a call, and before it recorded it", [
     ...TWO,
     ["call", 0],
     ["crash", 0],
@@ -240,7 +240,7 @@ const SEQUENCES: [what: string, steps: Step[], results: string[]][] = [
     gate(1),
   ], ["copied", "refused", "clear"]],
   ["the database's clock differs", [...BEHIND, ["stop", 0], ["copyFrom"]], ["refused"]],
-  ["the older database's clock is corrected after the last report there", [
+  ["the older database's clock is corrected after the last heartbeat there", [
     ...BEHIND,
     ["stop", 0],
     ["jump", 2 * DAY, true],
@@ -248,7 +248,7 @@ const SEQUENCES: [what: string, steps: Step[], results: string[]][] = [
     ["copyFrom"],
     gate(3, [AUDIO]),
   ], ["copied", "unknown"]],
-  ["the older database's clock is corrected before the last report there", [
+  ["the older database's clock is corrected before the last heartbeat there", [
     ...BEHIND,
     ["jump", 2 * DAY, true],
     ["pass", 5_000],

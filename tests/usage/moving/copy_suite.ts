@@ -27,8 +27,8 @@ interface Side {
   readonly ledger: Ledger;
   /** Begins a session. */
   begin(id: string, routes?: readonly string[]): Promise<Session>;
-  /** Reports counts, and stops if it is told to. */
-  report(
+  /** Flushes counts, and stops if it is told to. */
+  flush(
     session: Session,
     calls: readonly [client: string, calls: number][],
     isStopped?: boolean,
@@ -58,7 +58,7 @@ export function testCopy(
     const first = await old.begin("old");
     clock.now += 2 * DAY;
     await own.begin("own");
-    await old.report(first, [["app A", 2], ["app B", 1]], true);
+    await old.flush(first, [["app A", 2], ["app B", 1]], true);
   }
 
   test("adds each row, day, session, intent and hold once", async (sides) => {
@@ -69,7 +69,7 @@ export function testCopy(
     const mounts = { policies: POLICIES, unmounted: { "/v1": POLICY }, extensions };
     assert(await old.ledger.mount(session, mounts));
     for (let at = 0; at < many.length; at += 50) {
-      session = await old.report(session, many.slice(at, at + 50));
+      session = await old.flush(session, many.slice(at, at + 50));
     }
     const hold = await old.ledger.hold({
       route: undefined,
@@ -79,9 +79,9 @@ export function testCopy(
     assert(await old.ledger.intend({ id: "intent", route: "/audio/:token" }, session));
     clock.now += DAY;
     const second = await old.begin("second");
-    await old.report(second, [["app A", 2]], true);
+    await old.flush(second, [["app A", 2]], true);
     const server = await own.begin("own");
-    await own.report(server, [["app A", 5], ["app Many7", 4]]);
+    await own.flush(server, [["app A", 5], ["app Many7", 4]]);
     const [before, started] = [await old.ledger.session("old"), await old.ledger.started()];
     clock.statements.length = 0;
 
@@ -168,15 +168,15 @@ export function testCopy(
       'OLD shares no route with the record in use: it has "/v1", "/v2", and the record in use has ' +
         '"/v3"',
     );
-    await old.report(session, []);
+    await old.flush(session, []);
     clock.now += MINUTE - 1;
     assertMatch(
       (await refusal(record, own.ledger)).message,
-      /^session old \(process 4711 on web-1, .*\) reported to OLD at 2027-02-02T12:00:00Z, less than a/,
+      /^session old \(process 4711 on web-1, .*\) sent a heartbeat to OLD at 2027-02-02T12:00:00Z, less than a/,
     );
     assertEquals((await old.ledger.sessions()).map(({ id }) => id), ["old"]);
     clock.now += 1;
-    await own.report(server, []);
+    await own.flush(server, []);
     await own.begin("with both", ["/v2", "/v3"]);
     const { sessions } = await copyRecord(record, own.ledger, { into: "NEW" });
     assertEquals(sessions, 1);
@@ -214,10 +214,10 @@ export function testCopy(
     const first = await old.begin("old");
     clock.now += 2 * DAY;
     const second = await between.begin("between");
-    await old.report(first, [], true);
+    await old.flush(first, [], true);
     clock.now += 2 * DAY;
     await own.begin("own");
-    await between.report(second, [["app A", 1]], true);
+    await between.flush(second, [["app A", 1]], true);
     const latest = new OldRecord("BETWEEN", between.database, 10);
     await interrupt(latest, own);
     assertMatch(
@@ -238,7 +238,7 @@ export function testCopy(
     await using database = await openOld();
     const backup = sideOf(database, sides.clock);
     await backup.ledger.begin({ ...await old.ledger.session("old") as Session, sequence: 0 });
-    await backup.report(await backup.ledger.session("old") as Session, [["app A", 2]], true);
+    await backup.flush(await backup.ledger.session("old") as Session, [["app A", 2]], true);
     {
       using _ = stub(own.ledger.copies, "claim", () => Promise.reject(new Error("killed")));
       await assertRejects(() => copyRecord(record, own.ledger, { into: "NEW" }), Error, "killed");
@@ -326,9 +326,9 @@ function sideOf(plain: Database, clock: Clock): Side {
     ledger,
     begin: (id, routes = ["/audio/:token"]) =>
       begin(ledger, id, {}, Object.fromEntries(routes.map((route) => [route, POLICY]))),
-    async report(session, calls, isStopped = false) {
+    async flush(session, calls, isStopped = false) {
       const counts = calls.map(([client, calls]) => ({ ...COUNT, client, calls }));
-      const part = { counts, at: clock.now, report: { intents: undefined, isStopped } };
+      const part = { counts, at: clock.now, heartbeat: { intents: undefined, isStopped } };
       assert(await ledger.add(part, session, FOREVER) !== undefined, "it is recorded");
       return { ...session, sequence: session.sequence + 1, reported: clock.now };
     },

@@ -42,7 +42,7 @@ Deno.test("intentsOf() returns the doubts that sessions elsewhere would hide", (
       [],
     ],
     [
-      "one was killed long before the last report",
+      "one was killed long before the last heartbeat",
       {
         sessions: [session(100, 50, { ...killed, id: "x" }), ...OLD.sessions],
       },
@@ -92,7 +92,10 @@ Deno.test("intentsOf() returns the doubts that sessions elsewhere would hide", (
       OWN,
       [[ago(50), ago(50) + LEASE_MS]],
     ],
-    ["it was restored after its last report", { timeline: "7-2" }, OWN, [[ago(1), at + LEASE_MS]]],
+    ["it was restored after its last heartbeat", { timeline: "7-2" }, OWN, [[
+      ago(1),
+      at + LEASE_MS,
+    ]]],
     ["a process answered calls when it was killed", { intents: [intent("old", 10)] }, OWN, [
       [ago(10), ago(10) + LEASE_MS + HOUR], // nobody counted for the last hour
     ]],

@@ -1,9 +1,8 @@
 /** The sentences on hidden calls, which are the same in the text and in the JSON. */
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { usageJson } from "../../../lib/usage/output/json.ts";
-import { gateText } from "../../../lib/usage/output/text.ts";
 import type { HiddenCalls } from "../../../lib/usage/verdict/hidden_calls.ts";
+import { gateText, usageJson } from "../../support/usage_outputs.ts";
 import { ALWAYS, report } from "../../support/usage_report.ts";
 
 const route = "/audio/:token";

@@ -1,10 +1,10 @@
 /** The JSON of the report: its names are public. */
 
 import { assertEquals } from "@std/assert";
-import { usageJson } from "../../../lib/usage/output/json.ts";
 import type { Session, UsageRow } from "../../../lib/usage/record/records.ts";
 import type { UsageReportOptions } from "../../../lib/usage/verdict/report.ts";
 import { PROCESS } from "../../support/counted_call.ts";
+import { usageJson } from "../../support/usage_outputs.ts";
 import {
   ALWAYS,
   HOUR,

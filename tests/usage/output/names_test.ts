@@ -1,8 +1,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { escape } from "../../../lib/pages/html.ts";
-import { usagePage } from "../../../lib/usage/output/operator_page.ts";
 import { ownerPage } from "../../../lib/usage/output/owner_page.ts";
-import { gateText } from "../../../lib/usage/output/text.ts";
+import { gateText, usagePage } from "../../support/usage_outputs.ts";
 import { intent, POLICY, report, row, running, session } from "../../support/usage_report.ts";
 
 /** Names that look like what sentences are made of. */

@@ -1,18 +1,17 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import type { Policy } from "../../../lib/lifecycle/policy.ts";
 import type { Interval } from "../../../lib/lifecycle/instant.ts";
-import { usageJson } from "../../../lib/usage/output/json.ts";
-import { usagePage } from "../../../lib/usage/output/operator_page.ts";
 import { ownerPage } from "../../../lib/usage/output/owner_page.ts";
-import { gateText, usageText } from "../../../lib/usage/output/text.ts";
 import type { RecordedHold } from "../../../lib/usage/record/holds.ts";
 import type { Session } from "../../../lib/usage/record/records.ts";
 import { PROCESS } from "../../support/counted_call.ts";
+import { gateText, usageJson, usagePage, usageText } from "../../support/usage_outputs.ts";
 import {
   ALWAYS,
   HOUR,
   intent,
   POLICY,
+  PROGRAM,
   report,
   row,
   ROWS,
@@ -172,7 +171,7 @@ Deno.test("gateText() lists up to 25 remaining clients, or up to 25 gaps", async
   const ahead = gateText(await report([], ALWAYS, { lag: 3 * 24 * HOUR }));
   assertMatch(
     ahead,
-    /\n {2}The latest report is dated 2027-06-15T12:00:05Z: the database's clock was ahead/,
+    /\n {2}The latest heartbeat is dated 2027-06-15T12:00:05Z: the database's clock was ahead/,
   );
   assertMatch(ahead, /has fallen behind since\. If it is right, run: media usage --restart\n/);
   assert(!ahead.includes("wait until"));
@@ -225,7 +224,7 @@ const DOUBTS: readonly (readonly [
     "/audio/:token: unknown, no calls counted, but no server was running during 1 stop (1 h 0 min)",
   ]],
   ["a call in flight", [running(1000)], [
-    `  Session a (${NAMED}) has calls to /audio/:token in flight, or has yet to report them: ask again`,
+    `  Session a (${NAMED}) has calls to /audio/:token in flight, or has yet to record them: ask again`,
     "/audio/:token: unknown, no calls counted, but calls to it are in flight",
   ], { intents: [intent("a", 1)] }],
   ["a killed server, and a call in flight", [running(1000), session(9, 8, { id: "b" })], [
@@ -244,3 +243,15 @@ for (const [what, sessions, lines, options] of DOUBTS) {
     for (const line of lines) assertStringIncludes(`${text}\n`, `\n${line}\n`);
   });
 }
+
+Deno.test("the report says how a cache in front can be found, if nothing was probed", async () => {
+  const covered = "A cache in front may hide others: ";
+  assertStringIncludes(
+    usageText(await report([], ALWAYS), { ...PROGRAM, howToProbe: undefined }),
+    `${covered}the gate (--gate) checks for one.`,
+  );
+  assertStringIncludes(
+    usageText(await report([], ALWAYS)),
+    `${covered}set PUBLIC_URL, and the gate checks for one.`,
+  );
+});

@@ -39,7 +39,7 @@ function phaseOf({ policies }: Recorder, { clocks }: Scene) {
   return policy && momentAt(policy, clocks.here).phase;
 }
 
-Deno.test("Recorder learns of a hold, and of its release, with each report, and at the start", async () => {
+Deno.test("Recorder learns of a hold, and of its release, with each heartbeat, and at the start", async () => {
   await using scene = await openScene();
   await using first = await startIn(scene);
   const { id } = await scene.ledger.hold(HOLD);

@@ -14,7 +14,7 @@ import { POSTGRES, PostgresServer } from "../../support/postgres.ts";
 const FLUSHES = 400;
 
 needing(...POSTGRES)(
-  "on PostgreSQL, an idle process reports in one statement, and stays one session",
+  "on PostgreSQL, an idle process sends a heartbeat in one statement, and stays one session",
   async () => {
     await using server = await PostgresServer.start({
       settings: { shared_preload_libraries: "pg_stat_statements" },

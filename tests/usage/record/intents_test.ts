@@ -42,11 +42,11 @@ function openScene(answer: () => Answer = () => true) {
       clocks.lifetime += time;
       clocks.time += time;
     },
-    /** Reports, as a flush does that takes no time. */
-    report() {
-      const pending = intents.report();
+    /** Sends a heartbeat, as a flush does that takes no time. */
+    heartbeat() {
+      const pending = intents.heartbeat();
       intents.confirm(pending);
-      return pending.report;
+      return pending.intents;
     },
     idOf: (index: number) => written[index]?.id ?? "",
   };
@@ -92,12 +92,12 @@ Deno.test("Intents count the lease from when the intent was sent, not from its c
 
 Deno.test("Intents do not hold one that the ledger has confirmed after its lease, as to a machine that slept", async () => {
   const answered = Promise.withResolvers<boolean>();
-  const { intents, clocks, report, idOf } = openScene(() => answered.promise);
+  const { intents, clocks, heartbeat, idOf } = openScene(() => answered.promise);
   const held = intents.hold(ROUTE);
   clocks.time += LEASE_MS;
   answered.resolve(true);
   assertEquals([await held, intents.isHeld(ROUTE)], [true, true], "by another one");
-  assertEquals(report().kept, [idOf(1)], "the first one is deleted");
+  assertEquals(heartbeat().kept, [idOf(1)], "the first one is deleted");
 });
 
 Deno.test("Intents ask once for all calls that wait for a route", async () => {
@@ -120,7 +120,7 @@ Deno.test("Intents ask again for a void one, under another id, once the session 
   flushed.resolve();
   assert(await held);
   assert(scene.idOf(0) !== scene.idOf(1));
-  assertEquals(scene.report().kept, [scene.idOf(1)]);
+  assertEquals(scene.heartbeat().kept, [scene.idOf(1)]);
 });
 
 Deno.test("Intents have a call wait for two seconds in all", async () => {
@@ -151,20 +151,20 @@ Deno.test("Intents have a call wait for two seconds in all", async () => {
   }
 });
 
-Deno.test("Intents given up are not held, however late they are confirmed, and two reports delete them", async () => {
+Deno.test("Intents given up are not held, however late they are confirmed, and two heartbeats delete them", async () => {
   using timers = fakeTimers();
   const answered = Promise.withResolvers<boolean>();
-  const { intents, report, idOf } = openScene(() => answered.promise);
+  const { intents, heartbeat, idOf } = openScene(() => answered.promise);
   const held = intents.hold(ROUTE);
   await timers.pass(1_000);
-  assertEquals(report().kept, [idOf(0)], "it is asked for");
+  assertEquals(heartbeat().kept, [idOf(0)], "it is asked for");
   await timers.pass(1_000);
   assertEquals(await held, false);
   answered.resolve(true);
   await timers.pass(10);
   assertEquals(intents.isHeld(ROUTE), false);
   for (const isEmpty of [false, true]) { // it may have landed after the first one was written
-    assertEquals([report().kept, intents.isEmpty], [[], isEmpty]);
+    assertEquals([heartbeat().kept, intents.isEmpty], [[], isEmpty]);
   }
 });
 
@@ -191,15 +191,15 @@ Deno.test("Intents tell who writes one whether it was given up meanwhile", async
   }
 });
 
-Deno.test("Intents remain to be reported until a report is recorded", async () => {
+Deno.test("Intents remain to be sent until a heartbeat is recorded", async () => {
   const scene = openScene(() => DOWN);
   await scene.intents.hold(ROUTE);
   for (let failed = 0; failed < 3; failed++) {
-    scene.intents.report(); // which was not recorded, or not even sent
+    scene.intents.heartbeat(); // which was not recorded, or not even sent
     assert(!scene.intents.isEmpty);
   }
-  scene.report();
-  scene.report();
+  scene.heartbeat();
+  scene.heartbeat();
   assert(scene.intents.isEmpty);
 });
 
@@ -250,72 +250,72 @@ Deno.test("Intents are known to be refused for a minute after the last attempt, 
   assert(!intents.areRefused);
 });
 
-Deno.test("Intents are given up after ten minutes without a call, and forgotten before that is reported", async () => {
+Deno.test("Intents are given up after ten minutes without a call, and forgotten before that is sent", async () => {
   const scene = openScene();
-  const { intents, pass, report, idOf, written } = scene;
+  const { intents, pass, heartbeat, idOf, written } = scene;
   await intents.hold(ROUTE);
   pass(10 * MINUTE - 1);
-  assertEquals(report(), { kept: [idOf(0)], settled: [idOf(0)], renewed: [] });
+  assertEquals(heartbeat(), { kept: [idOf(0)], settled: [idOf(0)], renewed: [] });
   assert(intents.isHeld(ROUTE), "called again");
   pass(10 * MINUTE - 1);
-  assertEquals(report().kept, [idOf(0)]);
+  assertEquals(heartbeat().kept, [idOf(0)]);
   pass(1);
-  const pending = intents.report();
-  assertEquals([pending.report.kept, intents.isHeld(ROUTE)], [[], false]);
+  const pending = intents.heartbeat();
+  assertEquals([pending.intents.kept, intents.isHeld(ROUTE)], [[], false]);
   assert(await intents.hold(ROUTE));
   assertEquals(written.length, 2, "under another id");
   intents.confirm(pending);
-  assertEquals([intents.isHeld(ROUTE), report().kept], [true, [idOf(1)]]);
+  assertEquals([intents.isHeld(ROUTE), heartbeat().kept], [true, [idOf(1)]]);
 });
 
 Deno.test("Intents of calls in flight are kept, and not settled", async () => {
-  const { intents, pass, report, idOf } = openScene();
+  const { intents, pass, heartbeat, idOf } = openScene();
   const [first, second] = [await intents.hold(ROUTE), await intents.hold("/v1")];
   assert(first && second);
   const [audio, other] = [idOf(0), idOf(1)];
   intents.arrive(ROUTE);
   intents.arrive(ROUTE);
-  assertEquals(report(), { kept: [audio, other], settled: [other], renewed: [] });
+  assertEquals(heartbeat(), { kept: [audio, other], settled: [other], renewed: [] });
   intents.leave(ROUTE);
   pass(11 * MINUTE);
-  assertEquals(report(), { kept: [audio], settled: [], renewed: [] });
+  assertEquals(heartbeat(), { kept: [audio], settled: [], renewed: [] });
   intents.close();
-  assertEquals(report().kept, [audio], "at the stop, too");
+  assertEquals(heartbeat().kept, [audio], "at the stop, too");
   intents.leave(ROUTE);
-  assertEquals(report().kept, []);
+  assertEquals(heartbeat().kept, []);
 });
 
-Deno.test("Intents are renewed when they are an hour old, from when the report was first sent", async () => {
+Deno.test("Intents are renewed when they are an hour old, from when the heartbeat was first sent", async () => {
   const { intents, pass, idOf } = openScene();
   await intents.hold(ROUTE);
   intents.arrive(ROUTE); // a call that takes two days
   pass(HOUR - 1);
-  assertEquals(intents.report().report.renewed, []);
+  assertEquals(intents.heartbeat().intents.renewed, []);
   pass(1);
-  const lost = intents.report();
-  assertEquals(lost.report.renewed, [idOf(0)]);
+  const lost = intents.heartbeat();
+  assertEquals(lost.intents.renewed, [idOf(0)]);
   pass(HOUR);
-  const pending = intents.report();
+  const pending = intents.heartbeat();
   pass(3 * HOUR); // the ledger was away
   intents.confirm(pending);
-  assertEquals(intents.report().report.renewed, [idOf(0)]);
+  assertEquals(intents.heartbeat().intents.renewed, [idOf(0)]);
   pass(LEASE_MS - 3 * HOUR - 1);
   assert(intents.isHeld(ROUTE));
   pass(1);
   assert(!intents.isHeld(ROUTE));
 });
 
-Deno.test("Intents of a report that renewed none hold no longer for it", async () => {
-  const { intents, pass, report } = openScene();
+Deno.test("Intents of a heartbeat that renewed none hold no longer for it", async () => {
+  const { intents, pass, heartbeat } = openScene();
   await intents.hold(ROUTE);
   pass(HOUR - 1);
-  assertEquals(report().renewed, []);
+  assertEquals(heartbeat().renewed, []);
   pass(LEASE_MS - HOUR + 1);
   assert(!intents.isHeld(ROUTE));
 });
 
 Deno.test("Intents of a closed process are neither held nor asked for", async () => {
-  const { intents, written, report } = openScene();
+  const { intents, written, heartbeat } = openScene();
   await intents.hold(ROUTE);
   intents.close();
   assertEquals([intents.isHeld(ROUTE), await intents.hold(ROUTE), written.length], [
@@ -323,28 +323,28 @@ Deno.test("Intents of a closed process are neither held nor asked for", async ()
     false,
     1,
   ]);
-  assertEquals(report().kept, []);
+  assertEquals(heartbeat().kept, []);
 });
 
 for (const answer of [true, false]) {
   Deno.test(`Intents that are being written when the process closes are not held: written ${answer}`, async () => {
     const answered = Promise.withResolvers<boolean>();
-    const { intents, written, report, ledger } = openScene(() => answered.promise);
+    const { intents, written, heartbeat, ledger } = openScene(() => answered.promise);
     const held = intents.hold(ROUTE);
     intents.close();
-    assertEquals(report().kept, [], "the last report deletes it");
+    assertEquals(heartbeat().kept, [], "the last heartbeat deletes it");
     answered.resolve(answer);
     assertEquals([await held, written.length, ledger.catchUps], [false, 1, 0]);
   });
 }
 
 Deno.test("Intents that are not in the next session are not held", async () => {
-  const { intents, written, idOf, report } = openScene();
+  const { intents, written, idOf, heartbeat } = openScene();
   await intents.hold(ROUTE);
   await intents.hold("/v1");
   intents.keepOnly([idOf(1)]);
   assertEquals([intents.isHeld(ROUTE), intents.isHeld("/v1")], [false, true]);
-  assertEquals(report().kept, [idOf(1)]);
+  assertEquals(heartbeat().kept, [idOf(1)]);
   assert(await intents.hold(ROUTE));
   assertEquals(written.length, 3);
 });
@@ -356,5 +356,5 @@ Deno.test("Intents that are being written when the session is replaced are asked
   scene.intents.keepOnly([scene.idOf(0)]);
   answered.resolve(true);
   assert(await held);
-  assertEquals(scene.report().kept, [scene.idOf(1)]);
+  assertEquals(scene.heartbeat().kept, [scene.idOf(1)]);
 });

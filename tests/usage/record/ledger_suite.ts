@@ -15,14 +15,14 @@ import { callerOf } from "../../../lib/usage/record/client_names.ts";
 import { Ledger } from "../../../lib/usage/record/ledger.ts";
 import {
   type FlushPart,
+  type HeartbeatIntents,
   type Impact,
-  type IntentReport,
   LEASE_MS,
   type Session,
   type UsageRow,
 } from "../../../lib/usage/record/records.ts";
 import { usageCommand } from "../../../lib/usage/usage_command.ts";
-import { REPORTED } from "../../support/usage_report.ts";
+import { SOURCE } from "../../support/usage_report.ts";
 import { COUNT, DAY, NOON } from "../../support/counted_call.ts";
 import { ledgerAt } from "../../support/ledger_at.ts";
 import { addRows, begin, FOREVER } from "../../support/ledger_rows.ts";
@@ -33,8 +33,8 @@ const MINUTE = 60_000;
 const CALLS = { ...COUNT, client: "curl", release: "8", calls: 3 };
 const ROW: UsageRow = { ...CALLS, day: "2027-02-01", last: NOON };
 
-/** A report that says nothing of intents. */
-const REPORT = { intents: undefined, isStopped: false };
+/** A heartbeat that says nothing of intents. */
+const HEARTBEAT = { intents: undefined, isStopped: false };
 
 /** A ledger, and the clock and the timeline of its database, whose time begins at noon. */
 interface Subject {
@@ -156,7 +156,7 @@ export function testLedger(
     const on = async (at: string, calls = 0) => {
       clock.now = Date.parse(at);
       const counts = calls === 0 ? [] : [{ ...COUNT, client, release: "2.1", calls }];
-      assert(await ledger.add({ counts, at: clock.now, report: REPORT }, session, FOREVER));
+      assert(await ledger.add({ counts, at: clock.now, heartbeat: HEARTBEAT }, session, FOREVER));
       session = { ...session, sequence: session.sequence + 1, reported: clock.now };
     };
     const gate = async (...days: string[]) => {
@@ -164,7 +164,7 @@ export function testLedger(
       const print = (line: string) => Promise.resolve(void (text += `${line}\n`));
       const openFile = () => Promise.reject();
       const status = await usageCommand({
-        withRecord: (_, action) => action({ ...REPORTED, ledger, openFile }),
+        withSource: (_, action) => action({ ...SOURCE, ledger, openFile }),
         print,
         printError() {},
       }).parseAsync(["--gate", ...days], { from: "user" }).catch((error) => error.status);
@@ -207,7 +207,7 @@ export function testLedger(
     assertEquals(await add(part), { databaseTime: NOON, now: NOON });
     assertEquals(await add(part), undefined, "sent again");
     clock.now += 9;
-    const last = { counts: [], at: NOON, report: { ...REPORT, isStopped: true } };
+    const last = { counts: [], at: NOON, heartbeat: { ...HEARTBEAT, isStopped: true } };
     assertEquals(await add(last), undefined, "without rows, too");
     const extended = { ...session, sequence: 1 };
     assertEquals(await ledger.session(session.id), extended, "another part follows");
@@ -223,39 +223,39 @@ export function testLedger(
     assertEquals(await ledger.sessions(), [stopped]);
   });
 
-  test("add() dates a report with the ledger's time", async ({ ledger, clock }) => {
+  test("add() dates a heartbeat with the ledger's time", async ({ ledger, clock }) => {
     const [session, other] = [await begin(ledger, "a"), await begin(ledger, "b")];
-    const report = async (of: Session, sequence: number) => {
-      const part = { counts: [], at: NOON, report: REPORT };
+    const send = async (of: Session, sequence: number) => {
+      const part = { counts: [], at: NOON, heartbeat: HEARTBEAT };
       const time = await ledger.add(part, { ...of, sequence }, FOREVER);
       return [time?.databaseTime, time?.now, (await ledger.session(of.id))?.reported];
     };
     clock.now = NOON + 7;
-    assertEquals(await report(session, 0), Array(3).fill(NOON + 7));
+    assertEquals(await send(session, 0), Array(3).fill(NOON + 7));
     clock.now = NOON + 5;
     assertEquals(
-      await report(session, 1),
+      await send(session, 1),
       [NOON + 5, NOON + 7, NOON + 7],
       "the clock was set back",
     );
-    assertEquals(await report(other, 0), [NOON + 5, NOON + 7, NOON + 7], "of any session");
+    assertEquals(await send(other, 0), [NOON + 5, NOON + 7, NOON + 7], "of any session");
   });
 
-  test("add() returns the time of the report, though the clock goes on in the statement", async ({ database, clock }) => {
+  test("add() returns the time of the heartbeat, though the clock goes on in the statement", async ({ database, clock }) => {
     const ledger = ledgerAt(database, () => clock.now++);
     let session = await begin(ledger);
     for (let sequence = 0; sequence < 3; sequence++) {
-      const part = { counts: [], at: 0, report: REPORT };
+      const part = { counts: [], at: 0, heartbeat: HEARTBEAT };
       const time = await ledger.add(part, { ...session, sequence }, FOREVER);
       session = await ledger.session(session.id) as Session;
       assertEquals(time?.now, session.reported);
     }
   });
 
-  test("add() records a report only of a time that its process lived through", async ({ ledger, clock, rows }) => {
+  test("add() records a heartbeat only of a time that its process lived through", async ({ ledger, clock, rows }) => {
     const session = await begin(ledger);
     clock.now = NOON + 5_000;
-    const part = { counts: [CALLS], at: NOON, report: REPORT };
+    const part = { counts: [CALLS], at: NOON, heartbeat: HEARTBEAT };
     for (const livedUntil of [0, NOON + 4_999.5, NOON + 5_000]) {
       assertEquals(await ledger.add(part, session, livedUntil), undefined, `${livedUntil}`);
     }
@@ -268,49 +268,49 @@ export function testLedger(
     assert(await ledger.add(part, next, NOON + 5_000.25), "a fraction of a millisecond later");
   });
 
-  test("add() records no report on another timeline, but its counts", async ({ ledger, clock, rows }) => {
+  test("add() records no heartbeat on another timeline, but its counts", async ({ ledger, clock, rows }) => {
     const session = await begin(ledger);
     assertEquals(session.timeline, "A");
     clock.timeline = "B";
     const part = { counts: [CALLS], at: NOON };
     for (const counts of [[CALLS], []]) {
-      const report = { counts, at: NOON, report: REPORT };
-      assertEquals(await ledger.add(report, session, FOREVER), undefined);
+      const last = { counts, at: NOON, heartbeat: HEARTBEAT };
+      assertEquals(await ledger.add(last, session, FOREVER), undefined);
     }
     assertEquals([await ledger.session(session.id), await rows()], [session, []]);
     assert(await ledger.add(part, session, FOREVER));
     const lapsed = { ...session, sequence: 1 };
     const next = await begin(ledger, "next", { lapsed });
     assertEquals([next.timeline, (await ledger.session(session.id))?.timeline], ["B", "A"]);
-    assert(await ledger.add({ ...part, report: REPORT }, next, FOREVER));
+    assert(await ledger.add({ ...part, heartbeat: HEARTBEAT }, next, FOREVER));
   });
 
-  test("add() records no report that was written before the time was set back", async ({ ledger, clock }) => {
+  test("add() records no heartbeat that was written before the time was set back", async ({ ledger, clock }) => {
     const session = await begin(ledger);
     const at = clock.now = NOON + 30_000;
-    const report = { intents: { ...NOTHING, at, sequence: 0 }, isStopped: false };
+    const heartbeat = { intents: { ...NOTHING, at, sequence: 0 }, isStopped: false };
     clock.now = NOON + 10_000; // a gate may ask now, just after another call
-    const part = { counts: [], at, report };
+    const part = { counts: [], at, heartbeat };
     assertEquals(await ledger.add(part, session, FOREVER), undefined);
     assertEquals(await ledger.session(session.id), session);
     clock.now = at;
     assert(await ledger.add(part, session, FOREVER));
   });
 
-  test("add() of an idle process's report is one statement", async ({ ledger, run }) => {
+  test("add() of an idle process's heartbeat is one statement", async ({ ledger, run }) => {
     const session = await begin(ledger);
     run.length = 0;
-    assert(await ledger.add({ counts: [], at: 0, report: REPORT }, session, FOREVER));
+    assert(await ledger.add({ counts: [], at: 0, heartbeat: HEARTBEAT }, session, FOREVER));
     assertEquals(run, ["UPDATE media_head_session"]);
-    const stopped = { counts: [], at: 0, report: { ...REPORT, isStopped: true } };
+    const stopped = { counts: [], at: 0, heartbeat: { ...HEARTBEAT, isStopped: true } };
     assert(await ledger.add(stopped, { ...session, sequence: 1 }, FOREVER));
     assertEquals(run, [...run.slice(0, 1), "BEGIN, synced", "UPDATE media_head_session"]);
   });
 
-  test("add() records nothing where a restart has set the report back", async ({ ledger, clock }) => {
+  test("add() records nothing where a restart has set the heartbeat back", async ({ ledger, clock }) => {
     const session = await begin(ledger);
     clock.now -= DAY;
-    const part = { counts: [CALLS], at: NOON, report: REPORT };
+    const part = { counts: [CALLS], at: NOON, heartbeat: HEARTBEAT };
     assert(await ledger.add(part, session, FOREVER));
     await ledger.restart();
     const next = { ...session, sequence: 1 };
@@ -321,7 +321,7 @@ export function testLedger(
   test("add() records nothing of a part with a malformed row", async ({ ledger, rows }) => {
     const session = await begin(ledger);
     const counts = Array.from({ length: 250 }, (_, index) => ({ ...CALLS, client: `${index}` }));
-    const part = { counts, at: NOON, report: REPORT };
+    const part = { counts, at: NOON, heartbeat: HEARTBEAT };
     const malformed = { ...part, counts: [...counts, { ...CALLS, impact: "some" as Impact }] };
     for (const _ of [1, 2, 3]) { // more often than there are connections
       await assertRejects(() => ledger.add(malformed, session, FOREVER), StorageError);
@@ -331,7 +331,7 @@ export function testLedger(
     assertEquals((await rows()).length, 250);
   });
 
-  test("time() is the clock, or the latest report if later", async ({ database, ledger, clock }) => {
+  test("time() is the clock, or the latest heartbeat if later", async ({ database, ledger, clock }) => {
     assertEquals(await ledger.time(), { databaseTime: NOON, now: NOON });
     await begin(ledger);
     clock.now -= 5;
@@ -402,7 +402,7 @@ export function testLedger(
   test("begin() takes the intents of the previous session, and renews them", async ({ ledger, clock }) => {
     for (const how of ["lapsed", "lost"] as const) {
       const [first, other] = [await begin(ledger), await begin(ledger)];
-      for (const sequence of [0, 1]) await report(ledger, { ...first, sequence }, {});
+      for (const sequence of [0, 1]) await sendHeartbeat(ledger, { ...first, sequence }, {});
       const own = { ...first, sequence: 2, reported: clock.now };
       for (const [id, session] of [["a", own], ["b", own], ["c", other]] as const) {
         assert(await ledger.intend({ id: how + id, route: "/v1" }, session));
@@ -425,7 +425,7 @@ export function testLedger(
       assertEquals(again?.intents.toSorted(), [`${how}a`, `${how}b`, `${how}d`]);
       // It keeps the one that it had asked for by then, and deletes the others of its past.
       const kept = { ...NOTHING, at: clock.now, sequence: 1, kept: [`${how}a`] };
-      const part = { counts: [], at: 0, report: { intents: kept, isStopped: false } };
+      const part = { counts: [], at: 0, heartbeat: { intents: kept, isStopped: false } };
       const session = { ...own, ...next, began: clock.now, reported: clock.now };
       assert(await ledger.add(part, session, FOREVER));
       const left = (await ledger.intents()).filter(({ id }) => id.startsWith(how));
@@ -493,7 +493,7 @@ export function testLedger(
     }
   });
 
-  test("hold() records a hold, which every report and every intent brings back", async ({ ledger, clock, run }) => {
+  test("hold() records a hold, which every heartbeat and every intent brings back", async ({ ledger, clock, run }) => {
     const session = await begin(ledger);
     const until = NOON + DAY;
     const all = await ledger.hold({ route: undefined, until, because: 'Zahlungen "ruhen" 🎧' });
@@ -510,12 +510,12 @@ export function testLedger(
     assertEquals(await ledger.holds(), expected);
     const part = { counts: [CALLS], at: NOON };
     assertEquals((await ledger.add(part, session, FOREVER))?.holds, undefined);
-    const idle = { counts: [], at: NOON, report: REPORT };
+    const idle = { counts: [], at: NOON, heartbeat: HEARTBEAT };
     const next = { ...session, sequence: 1 };
     assertEquals((await ledger.add(idle, next, FOREVER))?.holds, expected);
     const later = { ...session, sequence: 2 };
     assertEquals(
-      (await ledger.add({ ...part, report: REPORT }, later, FOREVER))?.holds,
+      (await ledger.add({ ...part, heartbeat: HEARTBEAT }, later, FOREVER))?.holds,
       expected,
     );
     const intent = { id: "i", route: "/v1" };
@@ -573,7 +573,7 @@ export function testLedger(
 
   test("intend() writes an intent of a session that is as the process knows it", async ({ ledger, clock, run }) => {
     const session = await begin(ledger, "a");
-    await ledger.add({ counts: [], at: 0, report: REPORT }, session, FOREVER);
+    await ledger.add({ counts: [], at: 0, heartbeat: HEARTBEAT }, session, FOREVER);
     const now = clock.now += 5;
     const known = { ...session, sequence: 1 };
     const intend = (id: string, changes: Partial<Session> = {}) =>
@@ -589,7 +589,7 @@ export function testLedger(
     assertEquals(run, ["BEGIN, synced", "INSERT INTO media_head_intent"]);
     const intent = { id: "i", session: "a", route: "/v1", since: now, until: now + LEASE_MS };
     assertEquals(await ledger.intents(), [{ ...intent, settled: undefined }]);
-    const stop = { counts: [], at: 0, report: { ...REPORT, isStopped: true } };
+    const stop = { counts: [], at: 0, heartbeat: { ...HEARTBEAT, isStopped: true } };
     await ledger.add(stop, known, FOREVER);
     assertEquals(await intend("void", { sequence: 2 }), undefined, "it has stopped");
     const [lapsed, next] = [await begin(ledger, "b"), await begin(ledger, "c")];
@@ -599,18 +599,18 @@ export function testLedger(
     assertEquals((await ledger.intents()).map(({ id }) => id), ["i", "j"]);
   });
 
-  test("a report keeps, settles, renews and deletes intents", async ({ ledger, clock }) => {
+  test("a heartbeat keeps, settles, renews and deletes intents", async ({ ledger, clock }) => {
     const [session, other] = [await begin(ledger, "a"), await begin(ledger, "b")];
     const routes = ["kept", "settled", "renewed", "given up", "quiet"];
     for (const id of routes) await ledger.intend({ id, route: "/v1" }, session);
     await ledger.intend({ id: "other's", route: "/v1" }, other);
-    await report(ledger, session, { sequence: 0, kept: routes });
+    await sendHeartbeat(ledger, session, { sequence: 0, kept: routes });
     const at = clock.now += 5_000;
     const next = { ...session, sequence: 1 };
     await ledger.intend({ id: "given up late", route: "/v1" }, next);
-    await ledger.intend({ id: "asked", route: "/v1" }, next); // after the report was written
+    await ledger.intend({ id: "asked", route: "/v1" }, next); // after the heartbeat was written
     clock.now += 9;
-    const time = await report(ledger, next, {
+    const time = await sendHeartbeat(ledger, next, {
       at,
       sequence: 1,
       kept: ["kept", "settled", "renewed"],
@@ -631,41 +631,41 @@ export function testLedger(
         ["given up late", [at + LEASE_MS, undefined]],
       ]),
     );
-    await report(ledger, { ...session, sequence: 2 }, { at, sequence: 2, kept: ["asked"] });
+    await sendHeartbeat(ledger, { ...session, sequence: 2 }, { at, sequence: 2, kept: ["asked"] });
     assertEquals((await ledger.intents()).map(({ id }) => id), ["other's", "asked"]);
   });
 
-  test("a report deletes no newer intent, whatever the clock was set to", async ({ ledger, clock }) => {
+  test("a heartbeat deletes no newer intent, whatever the clock was set to", async ({ ledger, clock }) => {
     const session = await begin(ledger);
     const at = clock.now = NOON + 30_000;
     for (const now of [NOON + 10, at, at + 1]) {
       clock.now = now;
       await ledger.intend({ id: `${now}`, route: "/v1" }, session);
     }
-    clock.now = NOON + 60_000; // the report is sent again
-    await report(ledger, session, { at, sequence: 0 });
+    clock.now = NOON + 60_000; // the heartbeat is sent again
+    await sendHeartbeat(ledger, session, { at, sequence: 0 });
     assertEquals((await ledger.intents()).length, 3);
   });
 
-  test("a report that is not recorded changes no intent", async ({ ledger, clock }) => {
+  test("a heartbeat that is not recorded changes no intent", async ({ ledger, clock }) => {
     const session = await begin(ledger);
     await ledger.intend({ id: "i", route: "/v1" }, session);
     const intents = await ledger.intents();
     clock.now += DAY;
     const all = { at: clock.now, sequence: 9, settled: ["i"], renewed: ["i"] };
-    assertEquals(await report(ledger, { ...session, sequence: 1 }, all), undefined);
+    assertEquals(await sendHeartbeat(ledger, { ...session, sequence: 1 }, all), undefined);
     clock.timeline = "B";
-    assertEquals(await report(ledger, session, all), undefined);
+    assertEquals(await sendHeartbeat(ledger, session, all), undefined);
     assertEquals(await ledger.intents(), intents);
   });
 
-  test("the last report deletes every intent but those of calls in flight", async ({ ledger }) => {
+  test("the last heartbeat deletes every intent but those of calls in flight", async ({ ledger }) => {
     const session = await begin(ledger);
     for (const id of ["in flight", "given up"]) {
       await ledger.intend({ id, route: "/v1" }, session);
     }
     const intents = { ...NOTHING, at: NOON, sequence: 0, kept: ["in flight"] };
-    const part = { counts: [], at: NOON, report: { intents, isStopped: true } };
+    const part = { counts: [], at: NOON, heartbeat: { intents, isStopped: true } };
     assert(await ledger.add(part, session, FOREVER));
     assertEquals((await ledger.intents()).map(({ id }) => id), ["in flight"]);
   });
@@ -677,7 +677,7 @@ export function testLedger(
     clock.now = NOON + 3 * DAY;
     const after = await begin(ledger, "b");
     await ledger.intend({ id: "j", route: "/v1" }, after);
-    await report(ledger, after, { at: clock.now, sequence: 0, kept: ["j"], settled: ["j"] });
+    await sendHeartbeat(ledger, after, { at: clock.now, sequence: 0, kept: ["j"], settled: ["j"] });
     const hold = { route: "/v1", until: clock.now + DAY, because: "b" };
     const [{ id }, { id: other }] = [await ledger.hold(hold), await ledger.hold(hold)];
     await ledger.release([id, early.id]);
@@ -734,10 +734,10 @@ export function testLedger(
       assertEquals(await ledger.forget("2029-01-01", now), false, "nobody counted a day ago");
     }
     const many = Array.from({ length: 501 }, (_, index) => ({ ...CALLS, client: `${index}` }));
-    const report = { ...REPORT, isStopped: true };
-    await ledger.add({ counts: many, at: NOON, report }, before, FOREVER);
+    const heartbeat = { ...HEARTBEAT, isStopped: true };
+    await ledger.add({ counts: many, at: NOON, heartbeat }, before, FOREVER);
     const now = clock.now = Date.parse("2027-02-02");
-    await ledger.add({ counts: [CALLS], at: now, report }, on, FOREVER);
+    await ledger.add({ counts: [CALLS], at: now, heartbeat }, on, FOREVER);
     const forget = async (day: string) => {
       assertEquals(await ledger.forget(day, NOON + 2 * DAY), true);
       const [sessions, intents] = [await ledger.sessions(), await ledger.intents()];
@@ -764,7 +764,7 @@ export function testLedger(
     await addRows(ledger, [...days, { ...ROW, client: "old", last: NOON - 8 * DAY }]);
     await begin(ledger, "open");
     const now = NOON + 2 * DAY;
-    await ledger.add({ counts: [], at: NOON, report: REPORT }, await begin(ledger), FOREVER);
+    await ledger.add({ counts: [], at: NOON, heartbeat: HEARTBEAT }, await begin(ledger), FOREVER);
     assertEquals(await ledger.forget("2027-01-31", now), true); // three days before now
     const [history, ...others] = await ledger.histories();
     assertEquals([history?.first, history?.days, others.length], ["2027-01-25", 4, 0]);
@@ -789,13 +789,13 @@ const one = (day: string, calls: number) => {
   return { calls, days: 1, first: day, last: day, lastCalls: calls, pause: undefined };
 };
 
-/** The intents of a report that keeps none. */
+/** The intents of a heartbeat that keeps none. */
 const NOTHING = { kept: [], settled: [], renewed: [] };
 
-/** Sends a report on intents. */
-async function report(ledger: Ledger, session: Session, intents: Partial<IntentReport>) {
+/** Sends a heartbeat with intents. */
+async function sendHeartbeat(ledger: Ledger, session: Session, intents: Partial<HeartbeatIntents>) {
   const all = { ...NOTHING, at: NOON, sequence: 0, ...intents };
-  const part = { counts: [], at: NOON, report: { intents: all, isStopped: false } };
+  const part = { counts: [], at: NOON, heartbeat: { intents: all, isStopped: false } };
   return await ledger.add(part, session, FOREVER);
 }
 

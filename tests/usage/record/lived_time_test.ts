@@ -27,7 +27,7 @@ Deno.test("LivedTime has lapsed once the ledger's time advances by a minute beyo
       assertEquals(await lived.read(() => Promise.resolve(time)), time);
     }
     assertEquals(lived.hasLapsed, hasLapsed, what);
-    if (hasLapsed) assertEquals(lived.end(), 0, "no report is recorded any more");
+    if (hasLapsed) assertEquals(lived.end(), 0, "no heartbeat is recorded any more");
   }
 });
 

@@ -50,7 +50,7 @@ const SEQUENCES: [what: string, steps: Step[], verdicts: Verdict["state"][]][] =
     ["pass", 2 * DAY],
     ["gate", 1],
   ], ["unknown", "clear"]],
-  ["a server is killed after it answered a call, and before it reported", [
+  ["a server is killed after it answered a call, and before it recorded it", [
     ["start", 0],
     ["start", 1],
     ["pass", 2 * DAY],
@@ -227,17 +227,21 @@ const SEQUENCES: [what: string, steps: Step[], verdicts: Verdict["state"][]][] =
     ["call", 0],
     ["crash", 0],
   ], []],
-  ["a server that does not count a route reports only while the ledger's time stands still", [
-    ["start", 0],
-    ["pass", 2 * DAY],
-    ["start", 1, [AUDIO]],
-    ["jump", -HOUR],
-    ["pass", 10 * MINUTE],
-    ["stop", 1],
-    ["pass", 2 * HOUR],
-    ["gate", 1, [AUDIO]],
-    ["gate", 1, [VIDEO]],
-  ], ["clear", "unknown"]],
+  [
+    "a server that does not count a route sends heartbeats only while the ledger's time stands still",
+    [
+      ["start", 0],
+      ["pass", 2 * DAY],
+      ["start", 1, [AUDIO]],
+      ["jump", -HOUR],
+      ["pass", 10 * MINUTE],
+      ["stop", 1],
+      ["pass", 2 * HOUR],
+      ["gate", 1, [AUDIO]],
+      ["gate", 1, [VIDEO]],
+    ],
+    ["clear", "unknown"],
+  ],
 ];
 
 for (const [what, steps, verdicts] of SEQUENCES) {

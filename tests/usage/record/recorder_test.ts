@@ -424,7 +424,7 @@ Deno.test("Recorder begins one session only, where it is not known whether it wa
   assertEquals([await scene.calls(), ...events.map(({ event }) => event)], [1, "error", "session"]);
 });
 
-const LOST = "The ledger does not have this process's last report";
+const LOST = "The ledger does not have this process's last heartbeat";
 
 /** What happens to a session [0, 10 s] of a running process, and its sessions at the end. */
 const LOSSES: [what: string, sessions: Row[], calls: number][] = [
@@ -510,7 +510,7 @@ for (const [isCommitted, then, sessions] of OUTCOMES) {
     const [first, again, ...others] = failure.sent;
     assertEquals([first?.counts.length, again], [MAX_PART_ROWS, first]);
     if (then === "nothing") {
-      assertEquals(others.map(({ counts, report }) => [counts.length, report?.isStopped]), [
+      assertEquals(others.map(({ counts, heartbeat }) => [counts.length, heartbeat?.isStopped]), [
         [100, undefined],
         [50, true],
       ]);
@@ -526,7 +526,7 @@ function nameOf(index: number): string {
   return `${index}`.replaceAll(/\d/g, (digit) => "abcdefghij"[Number(digit)] as string);
 }
 
-Deno.test("Recorder flushes in small parts, of which the last one reports, and yields to requests", async () => {
+Deno.test("Recorder flushes in small parts, the last one with a heartbeat, and yields to requests", async () => {
   await using scene = await openScene();
   const ledger = scene.open();
   const add = ledger.add.bind(ledger);
@@ -656,7 +656,7 @@ Deno.test("Recorder deletes every intent at the stop, where the machine slept be
   assertEquals(await scene.ledger.intents(), []);
 });
 
-Deno.test("Recorder deletes an intent after a flush that failed before its report was sent", async () => {
+Deno.test("Recorder deletes an intent after a flush that failed before its heartbeat was sent", async () => {
   for (const fault of ["the time", "the first part"]) {
     await using scene = await openScene();
     const ledger = scene.open();

@@ -17,8 +17,8 @@ const HOUR = 60 * MINUTE;
 const METHODS = ["add", "begin", "intend", "session", "time"] as const;
 
 /**
- * Opens a record that a server has kept for a week. That server answers no call, and reports whenever
- * time passes. It is noon now.
+ * Opens a record that a server has kept for a week. That server answers no call, and sends heartbeats
+ * whenever time passes. It is noon now.
  */
 async function openWorld() {
   const timers = fakeTimers();
@@ -322,7 +322,7 @@ const PARTS: [
     "unknown",
   ],
   [
-    "a running server is asked for what it has not reported yet",
+    "a running server is asked for what it has not recorded yet",
     async ({ start }) => {
       const server = await start();
       return await serveAndDie(server);
@@ -352,7 +352,7 @@ const PARTS: [
     "clear",
   ],
   [
-    "a call is answered after a report that deletes, under another intent",
+    "a call is answered after a heartbeat that deletes, under another intent",
     async ({ start, pass }) => {
       const server = await start();
       const { ledger, recorder } = server;
@@ -365,7 +365,7 @@ const PARTS: [
         return await Object.getPrototypeOf(ledger).add.apply(ledger, args);
       };
       const flushing = recorder.flush();
-      const isServed = await server.serve(); // while the report is under way
+      const isServed = await server.serve(); // while the heartbeat is under way
       read.resolve();
       await flushing;
       server.cutOff();
@@ -378,7 +378,7 @@ const PARTS: [
     "after a loss, the record starts a lease later",
     async ({ start, copy, pass }) => {
       const restore = await copy();
-      await pass(5_000); // the copy does not have the other server's last report
+      await pass(5_000); // the copy does not have the other server's last heartbeat
       const server = await start();
       await server.serve();
       server.cutOff();
@@ -484,7 +484,7 @@ function happening(ledger: Ledger, happen: () => Promise<unknown>, at: number): 
 /** More reads than a gate makes while it does not wait. */
 const READS = 8;
 
-Deno.test("the rule: whenever a server reports, a gate finds its intent, or its call", async () => {
+Deno.test("the rule: whenever a server sends a heartbeat, a gate finds its intent, or its call", async () => {
   for (let at = 1; at <= READS; at++) {
     await using world = await openWorld();
     const server = await world.start();

@@ -4,11 +4,9 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import type { Extensions } from "../../../lib/lifecycle/extension.ts";
 import { extensionLines } from "../../../lib/usage/output/extension_sentences.ts";
 import { textOf } from "../../../lib/usage/output/phrase.ts";
-import { usageJson } from "../../../lib/usage/output/json.ts";
-import { usagePage } from "../../../lib/usage/output/operator_page.ts";
 import { ownerPage } from "../../../lib/usage/output/owner_page.ts";
-import { gateText, usageText } from "../../../lib/usage/output/text.ts";
 import type { Session } from "../../../lib/usage/record/records.ts";
+import { gateText, usageJson, usagePage, usageText } from "../../support/usage_outputs.ts";
 import {
   DAY,
   HOUR,

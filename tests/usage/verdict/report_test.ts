@@ -8,12 +8,11 @@ import {
 import { RefusedError } from "../../../lib/errors/refused_error.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
 import { phasesText } from "../../../lib/usage/output/client_sentences.ts";
-import { usageJson } from "../../../lib/usage/output/json.ts";
 import { textOf } from "../../../lib/usage/output/phrase.ts";
-import { gateText, usageText } from "../../../lib/usage/output/text.ts";
 import type { Session } from "../../../lib/usage/record/records.ts";
 import type { Doubt } from "../../../lib/usage/verdict/doubts.ts";
 import { PROCESS } from "../../support/counted_call.ts";
+import { gateText, usageJson, usageText } from "../../support/usage_outputs.ts";
 import {
   ALWAYS,
   DAY,
@@ -321,16 +320,6 @@ Deno.test("a clear verdict says what a probe showed", async () => {
     await lineFor(["/audio/:token", "/video/:token"]),
     `${covered}A probe of /audio/:token and /video/:token through ${url} found no cache that hides others.`,
   );
-  const advice = `${covered}A cache in front may hide others: `;
-  for (
-    const [canProbe, howTo] of [
-      [true, "the gate (--gate) checks for one."],
-      [false, "set PUBLIC_URL, and the gate checks for one."],
-    ] as const
-  ) {
-    const text = usageText(await report([], ALWAYS, { canProbe }));
-    assertStringIncludes(text, `\n${advice}${howTo}`);
-  }
 });
 
 Deno.test("an unknown verdict says what would help, and when it can be clear", async () => {

@@ -1,9 +1,6 @@
 /** The gate without a number: each client is asked for its own longest pause. */
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { usageJson } from "../../../lib/usage/output/json.ts";
-import { usagePage } from "../../../lib/usage/output/operator_page.ts";
-import { gateText } from "../../../lib/usage/output/text.ts";
 import { dayOf } from "../../../lib/http/timestamp.ts";
 import type { Session, UsageRow } from "../../../lib/usage/record/records.ts";
 import { reportUsage } from "../../../lib/usage/verdict/report.ts";
@@ -13,15 +10,8 @@ import { COUNT, DAY } from "../../support/counted_call.ts";
 import { randomFrom } from "../../support/random.ts";
 import { ledgerAt, openLedgerDatabase } from "../../support/ledger_at.ts";
 import { begin, FOREVER } from "../../support/ledger_rows.ts";
-import {
-  HOUR,
-  POLICY,
-  PROGRAM,
-  report,
-  row,
-  running,
-  session,
-} from "../../support/usage_report.ts";
+import { gateText, usageJson, usagePage } from "../../support/usage_outputs.ts";
+import { HOUR, POLICY, report, row, running, session } from "../../support/usage_report.ts";
 
 const AUDIO = ["/audio/:token"];
 /** A server that has counted for ten months. */
@@ -295,28 +285,28 @@ Deno.test("no client on record goes unnamed, in the period or outside", async ()
   }
 });
 
-/** Opens a record that a server keeps for 400 days, and reports to once a day. */
+/** Opens a record that a server keeps for 400 days, and flushes once a day. */
 async function openRecord() {
   const database = await openLedgerDatabase();
   const clock = { now: Date.parse("2027-01-01") };
   const ledger = ledgerAt(database, () => clock.now, () => "'A'");
   let session = await begin(ledger, "a", {}, { "/audio/:token": POLICY });
-  const report = async (clients: readonly string[]) => {
+  const flush = async (clients: readonly string[]) => {
     const counts = clients.map((client) => ({ ...COUNT, client, calls: 1 }));
-    const part = { counts, at: clock.now, report: { intents: undefined, isStopped: false } };
+    const part = { counts, at: clock.now, heartbeat: { intents: undefined, isStopped: false } };
     assert(await ledger.add(part, session, FOREVER) !== undefined, "it is recorded");
     session = { ...session, sequence: session.sequence + 1, reported: clock.now };
   };
   return {
-    report,
+    flush,
     /** Lets the next day begin. */
     async beginDay() {
       clock.now += DAY;
-      await report([]);
+      await flush([]);
       await ledger.forget(dayOf(clock.now - 400 * DAY), clock.now);
     },
     async ask(): Promise<Verdict["state"]> {
-      const question = { ...BY_RHYTHM, isGate: true, now: clock.now, program: PROGRAM };
+      const question = { ...BY_RHYTHM, isGate: true, now: clock.now };
       const report = await reportUsage(ledger, { ...question, ...await readSessions(ledger) });
       return report.verdict.state;
     },
@@ -348,7 +338,7 @@ Deno.test("a client of any period up to a year is called while it lives, and no 
       }
       if (!isCalling) continue;
       [called, last] = [called + 1, day];
-      await record.report(["id a"]);
+      await record.flush(["id a"]);
     }
     assert(called >= 3, "it has a rhythm");
     const silence = Math.max(30, period);

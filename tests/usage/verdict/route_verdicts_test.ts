@@ -1,12 +1,10 @@
 /** The verdict on each route, beside that on all of them. */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { usageJson } from "../../../lib/usage/output/json.ts";
-import { usagePage } from "../../../lib/usage/output/operator_page.ts";
-import { gateText, usageText } from "../../../lib/usage/output/text.ts";
 import type { Session, UsageRow } from "../../../lib/usage/record/records.ts";
 import type { UsageReportOptions } from "../../../lib/usage/verdict/report.ts";
 import { callsIn, type ClientUsage } from "../../../lib/usage/verdict/sums.ts";
+import { gateText, usageJson, usagePage, usageText } from "../../support/usage_outputs.ts";
 import {
   ALWAYS,
   intent,

@@ -76,7 +76,7 @@ Deno.test("the gate is never clear when the record is incomplete, and says why",
     ["fell silent without an intent", [running(100), session(100, 50, b)], "clear"],
     ["fell silent a second ago", [running(100), session(100, 1 / 3600, b)], "clear"],
     ["registered only", [running(100), session(9, 9, b)], "clear"],
-    ["reported at the very moment", [session(100, 0)], "clear"],
+    ["a heartbeat at the very moment", [session(100, 0)], "clear"],
     ["fell silent, and another began within a minute", [
       session(100, 30),
       running(30 - 1 / 61, b),
@@ -89,7 +89,7 @@ Deno.test("the gate is never clear when the record is incomplete, and says why",
     ["fell silent with an intent", [running(100), session(100, 50, b)], [
       `intent b ${AUDIO} 50.2 to 26.2`,
     ], { intents: [intent("b", 50.2)] }],
-    ["the same, and its last report settled calls", [running(100), session(100, 50, b)], [
+    ["the same, and its last heartbeat settled calls", [running(100), session(100, 50, b)], [
       `intent b ${AUDIO} 50 to 26.2`,
     ], { intents: [intent("b", 50.2, settledAt(50))] }],
     ["the same, if stops are trusted", [running(100), session(100, 50, b)], "clear", {
@@ -128,13 +128,13 @@ Deno.test("the gate is never clear when the record is incomplete, and says why",
       intents: [intent("x", 50.2)],
     }],
 
-    ["running, and no report since", ALWAYS, [`in flight a ${AUDIO} 0`], {
+    ["running, and no heartbeat since", ALWAYS, [`in flight a ${AUDIO} 0`], {
       intents: [intent("a", 1)],
     }],
-    ["running, and its report settled calls until the very instant", ALWAYS, [
+    ["running, and its heartbeat settled calls until the very instant", ALWAYS, [
       `in flight a ${AUDIO} 0`,
     ], { intents: [intent("a", 1, settledAt(0))] }],
-    ["running, and its report settled later calls", ALWAYS, "clear", {
+    ["running, and its heartbeat settled later calls", ALWAYS, "clear", {
       intents: [intent("a", 1, { settled: NOW + 1 })],
     }],
     ["in flight, though stops are trusted", ALWAYS, [`in flight a ${AUDIO} 0`], {
@@ -313,7 +313,7 @@ Deno.test("the gate is never clear when the record is incomplete, and says why",
       running(9, { ...b, ...ONLY_AUDIO }),
     ], [`not counted b ${VIDEO} 0`]],
     [
-      "a route that a server does not count that stopped before it reported",
+      "a route that a server does not count that stopped before its first heartbeat",
       [running(100), session(9, 9, { ...stopped, ...ONLY_AUDIO })],
       "clear",
     ],

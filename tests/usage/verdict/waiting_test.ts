@@ -1,13 +1,13 @@
 import { assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import type { Intent, Session } from "../../../lib/usage/record/records.ts";
-import { waitForReports } from "../../../lib/usage/verdict/waiting.ts";
+import { waitForHeartbeats } from "../../../lib/usage/verdict/waiting.ts";
 import { DAY, intent, MINUTE, NOW, running, session } from "../../support/usage_report.ts";
 
 const [server, stopped] = [running(10), session(10, 1 / 3600, { id: "b", ended: "stopped" })];
 const [unsettled, settled] = [intent("a", 1), intent("a", 1, { settled: NOW + 1 })];
 
-Deno.test("waitForReports() waits for running servers with calls to report, for two flushes", async () => {
+Deno.test("waitForHeartbeats() waits for running servers with calls to record, for two flushes", async () => {
   let passed = 0;
   using _timer = stub(globalThis, "setTimeout", (run, time = 0) => {
     passed += time;
@@ -53,7 +53,7 @@ Deno.test("waitForReports() waits for running servers with calls to report, for 
     };
     const awaited: string[] = [];
     const onWait = (awaits: readonly Session[]) => awaited.push(...awaits.map(({ id }) => id));
-    await waitForReports(ledger, { now: NOW, databaseTime: NOW - lag }, { routes, onWait });
+    await waitForHeartbeats(ledger, { now: NOW, databaseTime: NOW - lag }, { routes, onWait });
     assertEquals([passed, awaited], [waits, waits > 0 ? ["a"] : []], what);
   }
 });
