@@ -51,9 +51,9 @@ interface ImportOptions extends ContentOptions, UnpublishOptions {
   /** Counts the outcomes; valid even after an error. */
   readonly outcomes: ImportCounts;
   /** Called for each refused line. */
-  readonly refuse: (line: ImportLine, refusal: Refusal) => Promise<void>;
+  readonly onRefused: (line: ImportLine, refusal: Refusal) => Promise<void>;
   /** Called after each line whose content was already in storage. */
-  readonly find: () => void;
+  readonly onFound: () => void;
   /** Called after each line that is not blank. */
   readonly onProgress: (line: ImportLine) => void;
 }
@@ -107,7 +107,7 @@ async function importBatch(
   lines: readonly ParsedLine[],
   options: ImportOptions & { readonly seen: ReadonlyMap<Token, number> },
 ): Promise<void> {
-  const { outcomes, isDryRun, refuse, onProgress, seen } = options;
+  const { outcomes, isDryRun, onRefused, onFound, onProgress, seen } = options;
   const tokens = lines.flatMap(({ token }) => token ?? []);
   const known = await storage.catalogue.findAll(tokens);
   const isAlone = ({ valid, token, entry }: ParsedLine) =>
@@ -127,12 +127,12 @@ async function importBatch(
       : await outcomeOf(storage, parsed, result, options);
     if (typeof outcome === "string") {
       outcomes[outcome]++;
-      if (parsed.valid?.source === "content") options.find();
+      if (parsed.valid?.source === "content") onFound();
     } else {
       const first = outcome instanceof ConflictError && parsed.token && seen.get(parsed.token);
       const isAgain = typeof first === "number" && first < parsed.line.number;
       const reason = messageOf(outcome) + (isAgain ? `; line ${first} has this token, too` : "");
-      await refuse(parsed.line, { reason, kind: kindOf(outcome) });
+      await onRefused(parsed.line, { reason, kind: kindOf(outcome) });
       outcomes.refused++;
     }
     onProgress(parsed.line);
