@@ -68,7 +68,7 @@ export function importCommand(context: Context): Command {
           ? undefined
           : await openRejects(rejects, path, input, storagePaths);
         const refusals = new Refusals(placesOf(config).content);
-        const refuse = async (line: ImportLine, refusal: Refusal) => {
+        const onRefused = async (line: ImportLine, refusal: Refusal) => {
           await rejected?.write(line);
           const { number } = line;
           if (!json) return refusals.add(number, refusal);
@@ -80,15 +80,15 @@ export function importCommand(context: Context): Command {
           showLongProgress(`${(++lines).toLocaleString("en")} lines`, size && done / size);
         };
         const outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
-        const report = (text: string) => printError(`media: ${text}`);
-        const find = () => refusals.find();
+        const onMessage = (text: string) => printError(`media: ${text}`);
+        const onFound = () => refusals.find();
         let isLeft = false;
-        const reportLeft = (text: string) => {
+        const onLeft = (text: string) => {
           isLeft = true;
-          report(text);
+          onMessage(text);
         };
-        const reports = { refuse, find, report, reportLeft, onProgress };
-        const asked = { outcomes, isDryRun, derivesTokens, signal, resolve, ...reports };
+        const callbacks = { onRefused, onFound, onMessage, onLeft, onProgress };
+        const asked = { outcomes, isDryRun, derivesTokens, signal, resolve, ...callbacks };
         let isComplete = false;
         try {
           await importLines(storage, input, asked);

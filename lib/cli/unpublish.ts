@@ -25,12 +25,12 @@ export function unpublishCommand(context: Context): Command {
       await requireContentOwner(config);
       await withStorage(config, EXISTING, async (storage) => {
         let isLeft = false;
-        const report = (text: string) => printError(`media: ${text}`);
-        const reportLeft = (text: string) => {
+        const onMessage = (text: string) => printError(`media: ${text}`);
+        const onLeft = (text: string) => {
           isLeft = true;
-          report(text);
+          onMessage(text);
         };
-        const options = { report, reportLeft };
+        const options = { onMessage, onLeft };
         const { isNew, deleted } = await unpublish(storage, token, Date.now(), options);
         const result = await storage.catalogue.find(token);
         if (result.state === "unknown") {

@@ -42,7 +42,7 @@ export function verifyCommand(context: Context): Command {
         const { content: withContent, urls, json, verbose } = options;
         const counts: Counts = { same: 0, missing: 0, different: 0, failed: 0, unused: 0 };
         const queue = new SerialQueue();
-        const report = async (verification: Verification) => {
+        const onVerified = async (verification: Verification) => {
           const state = "unused" in verification ? "unused" : verification.outcome.state;
           counts[state]++;
           if (state === "same" && !verbose) return;
@@ -63,7 +63,7 @@ export function verifyCommand(context: Context): Command {
             withoutUrls: !urls,
             signal,
             onWait: reportWait,
-            report,
+            onVerified,
             onProgress,
           });
           isComplete = true;

@@ -48,7 +48,8 @@ export function evaluatePreconditions(
  * Returns the range that a GET requests, unless its If-Range names another representation
  * (RFC 9110 §13.1.5).
  *
- * @param representation The representation to send; its length is in bytes.
+ * @param representation The representation to send; its length is in bytes. Its `lastModified`
+ *   must be a strong validator (§8.8.2.2), or `undefined`.
  * @param now Milliseconds since the epoch; determines the century of a two-digit year.
  * @returns As {@linkcode parseByteRange}.
  */
@@ -96,7 +97,7 @@ function ifUnmodifiedSince(fields: Headers, { lastModified }: Validators, now: n
 function ifRange(fields: Headers, { etag, lastModified }: Validators, now: number): Condition {
   const value = fields.get("if-range");
   if (value === null) return undefined;
-  // An item never changes under its token, so its date is a strong validator (§8.8.2.2).
+  // The caller states that the date is a strong validator, so an exact match is enough.
   const date = parseHttpDate(value, now);
   if (date !== undefined) return date === lastModified;
   if (!/^(W\/)?"[^"]*"$/.test(value)) return false; // a single tag, not a list

@@ -1,6 +1,7 @@
 /** Arguments of commands. */
 
 import { InvalidArgumentError, Option } from "commander";
+import { HTTP_TOKEN } from "../http/http_token.ts";
 import type { Field } from "../http/outcome.ts";
 
 /** Returns a parser that refuses an argument if `parse` returns `undefined`. */
@@ -34,11 +35,14 @@ export function headerOption(kind: string): Option {
   ).argParser((line: string, others: Field[] = []) => [...others, fieldArgument(line)]);
 }
 
-/** Parses a field name and value (RFC 9110 §5.1 and §5.5). */
+/** Matches a field name, and its value (RFC 9110 §5.1 and §5.5). */
+const FIELD_LINE = new RegExp(`^(${HTTP_TOKEN}):[\t ]*([\t -~\x80-\xff]*)$`);
+
+/** Parses a field name and value. */
 const fieldArgument = argument(
   '"NAME: VALUE", where NAME is a field name, and VALUE has only printable characters of ISO 8859-1',
   (line): Field | undefined => {
-    const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):[\t ]*([\t -~\x80-\xff]*)$/.exec(line) ?? [];
+    const [, name, value] = FIELD_LINE.exec(line) ?? [];
     return name === undefined || value === undefined ? undefined : [name, value];
   },
 );

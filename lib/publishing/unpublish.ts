@@ -13,12 +13,12 @@ interface Unpublishing {
   readonly deleted: readonly string[];
 }
 
-/** How to report what happens to content. */
+/** Callbacks for what happens to content. */
 export interface UnpublishOptions {
-  /** Called with each object of the bucket whose item is unpublished. */
-  readonly report: (text: string) => void;
+  /** Called with what happens to an object of the bucket whose item is unpublished. */
+  readonly onMessage: (text: string) => void;
   /** Called with each file that could not be deleted after an item was unpublished, and why. */
-  readonly reportLeft: (text: string) => void;
+  readonly onLeft: (text: string) => void;
 }
 
 /**
@@ -36,17 +36,17 @@ export async function unpublish(
   storage: MediaStorage,
   token: Token,
   at: number,
-  { report, reportLeft }: UnpublishOptions,
+  { onMessage, onLeft }: UnpublishOptions,
 ): Promise<Unpublishing> {
   const { catalogue, content } = storage;
   const found = await catalogue.find(token);
   if (content.kind === "bucket" && found.state === "published") {
     const { digest, location } = found.item;
     const object = content.locationOf(found.item);
-    report(`unpublishing ${token}, whose content is ${object}`);
+    onMessage(`unpublishing ${token}, whose content is ${object}`);
     const isNew = await storage.unpublish(token, at);
     const isUsed = await catalogue.uses(digest, location);
-    report(`${isUsed ? "another" : "no"} item uses ${object}`);
+    onMessage(`${isUsed ? "another" : "no"} item uses ${object}`);
     return { isNew, deleted: [] };
   }
   const isNew = await storage.unpublish(token, at);
@@ -54,7 +54,7 @@ export async function unpublish(
   if (!isStored && found.state !== "unpublished") return { isNew, deleted: [] };
   const digest = isStored ? found.item.digest : undefined; // a tombstone has none
   const deleted = await deleteLeftovers(storage, digest, (fault) => {
-    reportLeft(`${token} is unpublished, but ${fault}; once this is fixed, unpublish it again`);
+    onLeft(`${token} is unpublished, but ${fault}; once this is fixed, unpublish it again`);
   });
   return { isNew, deleted };
 }
@@ -68,17 +68,17 @@ export async function unpublish(
 async function deleteLeftovers(
   storage: MediaStorage,
   digest: string | undefined,
-  report: (fault: string) => void,
+  onFault: (fault: string) => void,
 ): Promise<string[]> {
   const deleted: string[] = [];
   try {
     for (const { path, cause } of await storage.deleteLeftovers(digest)) {
       if (cause === undefined) deleted.push(path);
-      else report(messageOf({ message: `${quoted(path)} cannot be deleted`, cause }));
+      else onFault(messageOf({ message: `${quoted(path)} cannot be deleted`, cause }));
     }
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
-    report(`content may be left in the folder: ${messageOf(error)}`);
+    onFault(`content may be left in the folder: ${messageOf(error)}`);
   }
   return deleted;
 }

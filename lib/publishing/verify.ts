@@ -35,7 +35,7 @@ export interface VerifyOptions extends Patience {
   readonly withContent?: boolean | undefined;
   readonly signal: AbortSignal;
   /** Called for each verification, and awaited. */
-  readonly report: (verification: Verification) => Promise<void>;
+  readonly onVerified: (verification: Verification) => Promise<void>;
   /** Called with the token of each finished entry, and with `undefined` after the last one. */
   readonly onProgress?: (token: Token | undefined) => void;
 }
@@ -47,7 +47,7 @@ export interface VerifyOptions extends Patience {
  * @param storage Must be prepared, unless it has no content.
  */
 export async function verify(storage: MediaStorage, options: VerifyOptions): Promise<void> {
-  const { withoutUrls, signal, report, onProgress = () => {} } = options;
+  const { withoutUrls, signal, onVerified, onProgress = () => {} } = options;
   const work = { concurrency: CONCURRENCY, signal };
   const failures = new Map<string, number>(); // by host
   await forEach(storage.catalogue.list(), work, async ([token, entry]) => {
@@ -59,7 +59,7 @@ export async function verify(storage: MediaStorage, options: VerifyOptions): Pro
           reason: `${host} failed ${MAX_FAILURES} times in a row, so it gets no more requests`,
         } as const
         : await check(storage, token, entry, options);
-      if (outcome !== undefined) await report({ token, entry, outcome });
+      if (outcome !== undefined) await onVerified({ token, entry, outcome });
       const isFailed = outcome?.state === "failed";
       if (host !== undefined) failures.set(host, isFailed ? (failures.get(host) ?? 0) + 1 : 0);
     }
@@ -67,7 +67,7 @@ export async function verify(storage: MediaStorage, options: VerifyOptions): Pro
   });
   onProgress(undefined);
   await forEach(storage.content.list(), work, async (digest) => {
-    if (await unlessAborted(storage.isUnused(digest), signal)) await report({ unused: digest });
+    if (await unlessAborted(storage.isUnused(digest), signal)) await onVerified({ unused: digest });
   });
 }
 

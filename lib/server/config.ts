@@ -4,6 +4,7 @@ import { z } from "zod";
 import { parseDatabaseUrl, sqliteAt } from "../database/place.ts";
 import { foreignFormIn, parsePostgresUrl } from "../database/postgres_url.ts";
 import { WrongUsageError } from "../errors/refused_error.ts";
+import { HTTP_TOKEN } from "../http/http_token.ts";
 import { CONTACT } from "../input/contact.ts";
 import type { ContentPlace } from "../storage/content/content_place.ts";
 import { readPolicyConfig } from "./policy_config.ts";
@@ -53,7 +54,7 @@ const REGION = z.string().regex(/^[\w-]+$/);
 const SECRET = z.string().regex(/^[!-~]+$/);
 
 /** Matches the name of a field that may identify clients: any but those of credentials. */
-const CLIENT_FIELD = /^(?!(?:proxy-)?authorization$|cookie$)[\w!#$%&'*+.^`|~-]+$/i;
+const CLIENT_FIELD = new RegExp(`^(?!(?:proxy-)?authorization$|cookie$)${HTTP_TOKEN}$`, "i");
 
 const integer = (min: number, max: number) =>
   z.string().regex(/^\d+$/).transform(Number).pipe(z.number().min(min).max(max));

@@ -90,6 +90,7 @@ type NamesOf<Status extends number> = {
 
 /** A call. Only one to a deprecated route has a policy, and may have a successor. */
 interface ProblemCall {
+  /** Nothing reads this; without it, TypeScript would refuse a call that has neither of the others. */
   readonly kind: string;
   readonly policy?: Policy;
   readonly successor?: string | undefined;

@@ -38,6 +38,7 @@ export function representItem(
   now: number,
 ): Representation {
   const { digest, length, type, language, name } = item;
+  // An item never changes under its token, so this is a strong validator (RFC 9110 §8.8.2.2).
   const lastModified = Math.floor(Math.min(item.publishedAt, now) / 1000) * 1000;
   const contentFields: Field[] = [["Content-Type", type]];
   if (language !== undefined) contentFields.push(["Content-Language", language]);

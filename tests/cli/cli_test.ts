@@ -173,6 +173,8 @@ test("media show prints exactly the fields that a HEAD returns", async () => {
   const { stdout } = await mediaHere(subject.folder, ["show", item.token], {
     DEPRECATED_AT: "2026-01-01",
     SUNSET_AT: "2100-01-01",
+    DEPRECATION_DOC: "/deprecation",
+    CACHE_MAX_AGE: "300",
   });
   const policy = definePolicy({
     deprecatedAt: "2026-01-01",

@@ -1,4 +1,10 @@
-import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { fileName, type ProgressWatcher, publishFile } from "../../lib/publishing/publish.ts";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
 import { newToken } from "../../lib/storage/token.ts";
@@ -37,7 +43,7 @@ test("deno task media resolves paths against the user's directory, and prints li
     const quiet = await mediaTask(folder, standing, ["publish", "../a.mp3"], ["--quiet"]);
     assertEquals([quiet.code, quiet.stderr], [0, ""]);
     const missing = await mediaTask(folder, standing, ["publish", "a.mp3"], ["--quiet"]);
-    assertEquals(missing.stderr, `media: There is no file "${standing}/a.mp3"\n`);
+    assertStringIncludes(missing.stderr, `"${standing}/a.mp3"`);
 
     // INIT_CWD of another project's task is ignored.
     const run = ["run", "--no-prompt", "--allow-all", fromRoot("main.ts")];

@@ -49,13 +49,14 @@ async function stateOf(folder: string, environment: Environment) {
   try {
     const items: PublishedItem[] = [];
     const unused: string[] = [];
-    const report = (found: Verification) => {
+    const onVerified = (found: Verification) => {
       if ("unused" in found) unused.push(found.unused);
       else assertEquals(found.outcome.state, "same");
       if ("entry" in found && found.entry.state === "published") items.push(found.entry.item);
       return Promise.resolve();
     };
-    await verify(storage, { withContent: true, signal: new AbortController().signal, report });
+    const { signal } = new AbortController();
+    await verify(storage, { withContent: true, signal, onVerified });
     return { items, unused };
   } finally {
     await close();

@@ -22,7 +22,7 @@ async function linesOf(
   options: Partial<VerifyOptions> = {},
 ): Promise<string[]> {
   const found: string[] = [];
-  const report = (verification: Verification) => {
+  const onVerified = (verification: Verification) => {
     found.push(
       "unused" in verification
         ? `unused ${verification.unused}`
@@ -30,7 +30,7 @@ async function linesOf(
     );
     return Promise.resolve();
   };
-  await verify(storage, { signal, report, ...options });
+  await verify(storage, { signal, onVerified, ...options });
   return found.sort();
 }
 
@@ -86,14 +86,14 @@ test("verify() rejects when storage as a whole fails, in any way", async () => {
     if (item === undefined) throw new TypeError();
     let count = 0;
     let isFaulty: Promise<void> | undefined;
-    const report = () => {
+    const onVerified = () => {
       count++;
       return isFaulty ??= (async () => {
         await fault(subject.folder);
         await subject.damage(item, undefined).catch(() => {});
       })();
     };
-    const error = await assertRejects(() => verify(storage, { signal, report }), StorageError);
+    const error = await assertRejects(() => verify(storage, { signal, onVerified }), StorageError);
     assert(message.test(error.message), error.message);
     assert(count < 40, `${count} were reported`);
   }
@@ -134,8 +134,8 @@ test("verify() limits its concurrency, and ends when aborted", async () => {
 
   const controller = new AbortController();
   const reason = new TypeError("enough");
-  const report = () => Promise.resolve(controller.abort(reason));
-  const options = { signal: controller.signal, report };
+  const onVerified = () => Promise.resolve(controller.abort(reason));
+  const options = { signal: controller.signal, onVerified };
   await assertRejects(() => verify(subject.storage, options), TypeError, "enough");
   assert(origin.requests.length <= 132);
   while (running > 0) await new Promise((resolve) => setTimeout(resolve, 5));

@@ -32,6 +32,7 @@ const policyUntil = (sunset: number, ...brownouts: { start: Date; end: Date }[])
     deprecatedAt: "2020-01-01",
     sunsetAt: new Date(sunset),
     brownouts,
+    brownoutStatus: 503,
     documentation: "/why",
   });
 const BROWNOUT = { start: new Date(NOW - 3_600_000), end: new Date(NOW + 3_600_000) };

@@ -4,6 +4,7 @@
  */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { refusalOfRelease } from "../../lib/server/runtime.ts";
 import { copyProject } from "../support/copy.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { inFolder } from "../support/media_cli.ts";
@@ -67,7 +68,7 @@ test("on a release that is too old, the server and the commands end with one sen
           assertEquals(await run(deno, args, project, env), {
             code: 2,
             stdout: "",
-            stderr: `media-head cannot run on Deno ${version}: it needs Deno 2.9.2 or later`,
+            stderr: refusalOfRelease(version),
           }, args.join(" "));
         }
       });

@@ -1,5 +1,6 @@
 /** The application's own content of refusals. */
 
+import { HTTP_TOKEN } from "../../http/http_token.ts";
 import type { Field } from "../../http/outcome.ts";
 import { mismatch } from "../mismatch.ts";
 import type { Refusal } from "../refusal.ts";
@@ -59,9 +60,9 @@ function bytesOf(body: unknown): ReturnType<TextEncoder["encode"]> | undefined {
   return isBytes ? new Uint8Array(body as Uint8Array) : undefined;
 }
 
-const TOKEN = "[\\w!#$%&'*+.^`|~-]+";
+const PARAMETER = `${HTTP_TOKEN}=(?:${HTTP_TOKEN}|"(?:[\t !#-[\\]-~]|\\\\[\t -~])*")`;
 
 /** Matches a media type (RFC 9110 §8.3.1). */
 const MEDIA_TYPE = new RegExp(
-  `^${TOKEN}/${TOKEN}(?:[\t ]*;[\t ]*(?:${TOKEN}=(?:${TOKEN}|"(?:[\t !#-[\\]-~]|\\\\[\t -~])*"))?)*$`,
+  `^${HTTP_TOKEN}/${HTTP_TOKEN}(?:[\t ]*;[\t ]*(?:${PARAMETER})?)*$`,
 );

@@ -4,7 +4,7 @@ import { RefusedError } from "../../errors/refused_error.ts";
 import type { MediaStorage } from "../../storage/media/media_storage.ts";
 import type { Token } from "../../storage/token.ts";
 import { derivedToken, factsOf, requireSame } from "./facts.ts";
-import type { ValidLine } from "./valid_line.ts";
+import type { ContentLine } from "./valid_line.ts";
 import { UndetectedError } from "../media_type.ts";
 import { describeFile, fileName, type Found, publishFile } from "../publish.ts";
 import { describeObject, publishObject, refusalOfObject } from "../publish_object.ts";
@@ -16,9 +16,6 @@ export interface ContentOptions {
   /** Resolves a path given in a line, or throws its refusal. */
   readonly resolve: (path: string) => Promise<string>;
 }
-
-/** A line whose content may have to be read. */
-export type ContentLine = ValidLine & { readonly source: "file" | "object" };
 
 /**
  * Publishes the content of a line, unless it is already published.

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { RefusedError } from "../../errors/refused_error.ts";
 import { type CatalogueEntry, entryOf } from "../../storage/item.ts";
 import { type Token, tokenOf } from "../../storage/token.ts";
-import { refusalOfMember, type ValidLine } from "./valid_line.ts";
+import { type ContentLine, refusalOfMember, type ValidLine } from "./valid_line.ts";
 import { fileName } from "../publish.ts";
 import { membersOf } from "../members.ts";
 
@@ -74,42 +74,61 @@ export function derivedToken(...source: (string | undefined)[]): Token {
   return tokenOf(`${part(0, 4)}-${part(4, 6)}-${part(6, 8)}-${part(8, 10)}-${part(10, 16)}`);
 }
 
-/** Derives the token of a line without one, if the line alone determines it. */
-export function derivedTokenOf(line: ValidLine): Token | undefined {
-  switch (line.source) {
-    case "tombstone":
-      return line.token;
-    case "file": {
-      const { sha256, path, name = fileName(path) } = line;
-      return sha256 === undefined ? undefined : derivedToken(sha256, name);
-    }
-    case "content":
-      return derivedToken(line.sha256, line.name);
-    default:
-      return derivedToken(line.location);
+/** A valid line, and what it alone determines. */
+export type Candidate =
+  /** With the entry to add to the catalogue. */
+  | {
+    readonly kind: "entry";
+    readonly valid: ValidLine;
+    readonly token: Token;
+    readonly entry: CatalogueEntry;
   }
-}
+  /** The content must be read first. */
+  | {
+    readonly kind: "content";
+    readonly valid: ContentLine;
+    /** `undefined` if it depends on the content. */
+    readonly token: Token | undefined;
+  };
 
-/** Returns the entry for a line, if the line alone determines it. */
-export function entryFor(
-  line: ValidLine,
-  token: Token,
-  now: number,
-): CatalogueEntry | undefined {
-  if (line.source === "tombstone") {
-    const { kind, unpublishedAt = now } = line;
-    return { state: "unpublished", kind, unpublishedAt };
+/**
+ * Returns a valid line with what it alone determines.
+ *
+ * @param now The time of what has none, in milliseconds since the epoch.
+ */
+export function candidateFor(valid: ValidLine, now: number): Candidate {
+  switch (valid.source) {
+    case "tombstone": {
+      const { kind, token, unpublishedAt = now } = valid;
+      return { kind: "entry", valid, token, entry: { state: "unpublished", kind, unpublishedAt } };
+    }
+    case "url": {
+      const { source: _, state: __, publishedAt = now, ...stated } = valid;
+      const { token = derivedToken(stated.location) } = stated;
+      return { kind: "entry", valid, token, entry: entryOf({ ...stated, token, publishedAt }) };
+    }
+    case "content": {
+      const { source: _, state: __, sha256: digest, publishedAt = now, ...stated } = valid;
+      const { token = derivedToken(digest, stated.name) } = stated;
+      const entry = entryOf({ ...stated, token, digest, publishedAt });
+      return { kind: "entry", valid, token, entry };
+    }
+    case "object": {
+      const { source: _, state: __, sha256: digest, publishedAt = now, ...stated } = valid;
+      const { kind, type, length, validator, token = derivedToken(stated.location) } = stated;
+      if (
+        kind === undefined || type === undefined || length === undefined ||
+        digest === undefined || validator === undefined
+      ) {
+        return { kind: "content", valid, token };
+      }
+      const entry = entryOf({ ...stated, token, kind, type, length, digest, publishedAt });
+      return { kind: "entry", valid, token, entry };
+    }
+    case "file": {
+      const { sha256, path, name = fileName(path) } = valid;
+      const derived = sha256 === undefined ? undefined : derivedToken(sha256, name);
+      return { kind: "content", valid, token: valid.token ?? derived };
+    }
   }
-  if (line.source === "file") return undefined;
-  if (line.source === "url") {
-    const { source: _, state: __, publishedAt = now, ...stated } = line;
-    return entryOf({ ...stated, token, publishedAt });
-  }
-  const { source, state: _, sha256: digest, publishedAt = now, ...stated } = line;
-  const { kind, type, length } = stated;
-  if (kind === undefined || type === undefined || length === undefined || digest === undefined) {
-    return undefined;
-  }
-  if (source === "object" && !("validator" in stated)) return undefined;
-  return entryOf({ ...stated, token, kind, type, length, digest, publishedAt });
 }

@@ -14,9 +14,16 @@ import { MissingError } from "../../storage/errors.ts";
 import type { CatalogueEntry } from "../../storage/item.ts";
 import type { Added, MediaStorage } from "../../storage/media/media_storage.ts";
 import type { Token } from "../../storage/token.ts";
-import { type ContentLine, type ContentOptions, importContent } from "./content.ts";
-import { ConflictError, derivedTokenOf, entryFor, factsOf, NONE, requireSame } from "./facts.ts";
-import { validateLine, type ValidLine } from "./valid_line.ts";
+import { type ContentOptions, importContent } from "./content.ts";
+import {
+  type Candidate,
+  candidateFor,
+  ConflictError,
+  factsOf,
+  NONE,
+  requireSame,
+} from "./facts.ts";
+import { validateLine } from "./valid_line.ts";
 import { type ImportInput, isBlank } from "./input.ts";
 import type { ImportLine } from "./lines.ts";
 
@@ -51,33 +58,17 @@ interface ImportOptions extends ContentOptions, UnpublishOptions {
   /** Counts the outcomes; valid even after an error. */
   readonly outcomes: ImportCounts;
   /** Called for each refused line. */
-  readonly refuse: (line: ImportLine, refusal: Refusal) => Promise<void>;
+  readonly onRefused: (line: ImportLine, refusal: Refusal) => Promise<void>;
   /** Called after each line whose content was already in storage. */
-  readonly find: () => void;
+  readonly onFound: () => void;
   /** Called after each line that is not blank. */
   readonly onProgress: (line: ImportLine) => void;
 }
 
-/** A valid line. */
-interface Candidate {
-  readonly line: ImportLine;
-  readonly valid: ValidLine;
-  /** Left out if it depends on the content. */
-  readonly token?: Token | undefined;
-  /** The entry to add to the catalogue; left out if the content must be read first. */
-  readonly entry?: CatalogueEntry | undefined;
-}
-
-/** An invalid line. */
-interface Unreadable {
-  readonly line: ImportLine;
-  readonly valid?: undefined;
-  readonly token?: undefined;
-  readonly entry?: undefined;
-  readonly refusal: Error;
-}
-
-type ParsedLine = Candidate | Unreadable;
+/** A line that is a candidate, or invalid. */
+type ParsedLine =
+  & { readonly line: ImportLine }
+  & (Candidate | { readonly kind: "invalid"; readonly refusal: Error });
 
 export async function importLines(
   storage: MediaStorage,
@@ -92,9 +83,10 @@ export async function importLines(
       const parsed = lines.flatMap((line) =>
         isBlank(line) ? [] : parse(line, input, options) ?? []
       );
-      for (const { token, line } of parsed) {
+      for (const each of parsed) {
+        const token = tokenIn(each);
         if (token === undefined || seen.size === MAX_SEEN || seen.has(token)) continue;
-        seen.set(token, line.number);
+        seen.set(token, each.line.number);
       }
       await importBatch(storage, parsed, { ...options, seen });
     }
@@ -107,36 +99,42 @@ async function importBatch(
   lines: readonly ParsedLine[],
   options: ImportOptions & { readonly seen: ReadonlyMap<Token, number> },
 ): Promise<void> {
-  const { outcomes, isDryRun, refuse, onProgress, seen } = options;
-  const tokens = lines.flatMap(({ token }) => token ?? []);
+  const { outcomes, isDryRun, onRefused, onFound, onProgress, seen } = options;
+  const tokens = lines.flatMap((each) => tokenIn(each) ?? []);
   const known = await storage.catalogue.findAll(tokens);
-  const isAlone = ({ valid, token, entry }: ParsedLine) =>
-    valid !== undefined &&
-    (token === undefined || entry === undefined || isUnpublishing(entry, known.get(token)));
+  const isAlone = (each: ParsedLine) =>
+    each.kind === "content" ||
+    each.kind === "entry" && isUnpublishing(each.entry, known.get(each.token));
   if (lines.length > 1 && (new Set(tokens).size < tokens.length || lines.some(isAlone))) {
     for (const line of lines) await importBatch(storage, [line], options);
     return;
   }
-  const unknown = lines.flatMap(({ token, entry }) =>
-    token === undefined || entry === undefined || known.has(token) ? [] : [[token, entry] as const]
+  const unknown = lines.flatMap((each) =>
+    each.kind !== "entry" || known.has(each.token) ? [] : [[each.token, each.entry] as const]
   );
   const result = { known, ...await storage.addAll(unknown, isDryRun) };
   for (const parsed of lines) {
-    const outcome = parsed.valid === undefined
+    const outcome = parsed.kind === "invalid"
       ? parsed.refusal
       : await outcomeOf(storage, parsed, result, options);
     if (typeof outcome === "string") {
       outcomes[outcome]++;
-      if (parsed.valid?.source === "content") options.find();
+      if (parsed.kind === "entry" && parsed.valid.source === "content") onFound();
     } else {
-      const first = outcome instanceof ConflictError && parsed.token && seen.get(parsed.token);
-      const isAgain = typeof first === "number" && first < parsed.line.number;
+      const token = outcome instanceof ConflictError ? tokenIn(parsed) : undefined;
+      const first = token && seen.get(token);
+      const isAgain = first !== undefined && first < parsed.line.number;
       const reason = messageOf(outcome) + (isAgain ? `; line ${first} has this token, too` : "");
-      await refuse(parsed.line, { reason, kind: kindOf(outcome) });
+      await onRefused(parsed.line, { reason, kind: kindOf(outcome) });
       outcomes.refused++;
     }
     onProgress(parsed.line);
   }
+}
+
+/** Returns the token of a line, if the line alone determines it. */
+function tokenIn(parsed: ParsedLine): Token | undefined {
+  return parsed.kind === "invalid" ? undefined : parsed.token;
 }
 
 /**
@@ -177,13 +175,14 @@ function kindOf(error: Error): string {
  */
 async function importLine(
   storage: MediaStorage,
-  { valid, token, entry }: Candidate,
+  candidate: Candidate,
   known: CatalogueEntry | undefined,
   options: ImportOptions,
 ): Promise<"added" | "unchanged"> {
-  if (token === undefined || entry === undefined) {
-    return await importContent(storage, valid as ContentLine, token, options);
+  if (candidate.kind === "content") {
+    return await importContent(storage, candidate.valid, candidate.token, options);
   }
+  const { valid, token, entry } = candidate;
   const find = async () => await storage.catalogue.find(token) as CatalogueEntry;
   let found = known ?? await find(); // added by another process meanwhile
   if (isUnpublishing(entry, found)) {
@@ -216,10 +215,8 @@ function parse(
   try {
     const raw = input.parse(line.bytes);
     if (raw === undefined) return undefined;
-    const valid = validateLine(raw, options);
-    const token = valid.token ?? derivedTokenOf(valid);
-    return { line, valid, token, entry: token && entryFor(valid, token, Date.now()) };
+    return { line, ...candidateFor(validateLine(raw, options), Date.now()) };
   } catch (error) {
-    return { line, refusal: error as Error };
+    return { line, kind: "invalid", refusal: error as Error };
   }
 }

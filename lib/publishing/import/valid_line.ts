@@ -127,10 +127,15 @@ type LineOf<S extends keyof typeof SCHEMAS> =
   & { readonly source: S }
   & Readonly<z.infer<typeof SCHEMAS[S]>>;
 
-/** A valid line. The kind of a file or object may have to be detected. */
+/** A line of any source. */
+type Line = ContentLine | LineOf<"url"> | LineOf<"content"> | LineOf<"tombstone">;
+
+/** A valid line whose content may have to be read, for example to detect its kind. */
+export type ContentLine = LineOf<"file"> | LineOf<"object">;
+
+/** A valid line. */
 export type ValidLine =
-  | LineOf<"file">
-  | LineOf<"object">
+  | ContentLine
   | LineOf<"url"> & { readonly kind: Kind }
   | LineOf<"content"> & { readonly kind: Kind }
   | LineOf<"tombstone">;
@@ -177,13 +182,11 @@ function validate(raw: Members, missing: RawLine["missing"]): ValidLine {
     const issue = error.issues.find(isWrong) ?? error.issues[0];
     throw refusalOfIssue(raw, { source, missing, issue: issue as z.core.$ZodIssue });
   }
-  const line = { source, ...data } as ValidLine;
-  if (source === "tombstone") return line;
-  const { kind, type } = line as LineOf<"file">;
-  const kindOfType = kindOf(type);
-  if (kind !== undefined) return line; // even if the type does not name it
-  if (kindOfType !== undefined) return { ...line, kind: kindOfType } as ValidLine;
-  if (source !== "url") return line;
+  const line = { source, ...data } as Line;
+  if (line.source === "tombstone") return line;
+  const { kind = kindOf(line.type) } = line; // the stated one, even if the type names another
+  if (kind !== undefined) return { ...line, kind };
+  if (line.source === "file" || line.source === "object") return line;
   throw refusalOfMissing("kind", 'expected "audio" or "video"', missing);
 }
 

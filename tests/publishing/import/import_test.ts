@@ -46,15 +46,15 @@ async function importAll(
     derivesTokens: false,
     signal,
     resolve: (path) => Promise.resolve(path),
-    async refuse({ number, bytes }, { reason, kind }) {
+    async onRefused({ number, bytes }, { reason, kind }) {
       await Promise.resolve();
       assert(kind !== "other", `this refusal has no kind: ${reason}`);
       rejects.push(new Uint8Array(bytes));
       refusals.push(`${number}: ${reason}`);
     },
-    report() {},
-    reportLeft() {},
-    find() {},
+    onMessage() {},
+    onLeft() {},
+    onFound() {},
     onProgress() {},
   });
   return {

@@ -40,6 +40,7 @@ Deno.test("usageText() shows the calls per day, the clients, the sunset and the 
     "  curl       60     1  2027-06-10  2027-06-10T12:00:00Z  deprecated\n\n",
     "Still called: 96 calls to /audio/:token and /video/:token by 2 clients from 2027-06-08 to" +
     " 2027-06-15T12:00:00Z (7 whole days and part of 2027-06-15, UTC), the last by Overcast recorded at 2027-06-15T12:00:00Z.",
+    "A brownout is a short planned outage that warns clients of the removal.",
   ];
   for (const part of parts) assertStringIncludes(text, part);
   assert(text.startsWith("Still called: "), "the verdict comes first");
@@ -222,6 +223,10 @@ const DOUBTS: readonly (readonly [
     "  With `--trust-stops`, if that is true, this would be clear.",
     "  Without it, the verdict cannot be clear before 2027-06-18.",
     "/audio/:token: unknown, no calls counted, but no server was running during 1 stop (1 h 0 min)",
+  ]],
+  ["a new record with a stop", [session(40, 9, { ended: "stopped" }), running(8, { id: "b" })], [
+    "  With `--trust-stops`, if that is true, this could be clear from 2027-06-16.",
+    "  Without it, the verdict cannot be clear before 2027-06-18.",
   ]],
   ["a call in flight", [running(1000)], [
     `  Session a (${NAMED}) has calls to /audio/:token in flight, or has yet to record them: ask again`,
