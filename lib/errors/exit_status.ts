@@ -26,11 +26,13 @@ export class ExitError extends Error {
 /**
  * Prints the error of a command that ends as none should, or that could not even be loaded.
  *
- * @returns Its exit status. A gate that fails knows nothing, and 1 would mean that there were calls.
+ * @returns Its exit status. A gate that fails knows nothing, and 1 would mean that there were calls;
+ *   for `lifecycle check`, 1 would mean a fault that it found.
  */
 export function exitStatusOfCrash(error: unknown, args: readonly string[]): number {
   console.error(error);
-  return args.some((word) => word.startsWith("--gate")) ? EXIT_STATUS.unknown : EXIT_STATUS.refused;
+  if (args.some((word) => word.startsWith("--gate"))) return EXIT_STATUS.unknown;
+  return args[0] === "check" ? EXIT_STATUS.wrongUsage : EXIT_STATUS.refused;
 }
 
 /** Returns the exit status of a command that was refused, or failed. */

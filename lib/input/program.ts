@@ -26,6 +26,7 @@ export async function runProgram(
 ): Promise<number> {
   let help = "";
   program
+    .enablePositionalOptions() // or `--version` after a command would end a gate with 0, as if clear
     .showHelpAfterError("(run with --help for usage)")
     .configureOutput({
       writeOut: (text) => help += text,

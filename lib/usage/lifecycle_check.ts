@@ -1,9 +1,9 @@
 /** `lifecycle check` */
 
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import { ExitError } from "../errors/exit_status.ts";
 import type { Field } from "../http/outcome.ts";
-import { headerOption, httpUrlArgument } from "../input/arguments.ts";
+import { argument, headerOption, httpUrlArgument } from "../input/arguments.ts";
 import { printable } from "../input/printable.ts";
 import { check } from "../lifecycle/checking/check.ts";
 import { print } from "./print.ts";
@@ -27,12 +27,11 @@ export function checkCommand(): Command {
     )
     .option("--json", "print what was found as JSON")
     .addOption(headerOption("request"))
-    .addOption(
-      new Option(
-        "--expect <state>",
-        "for the CI of a client: exit 0 if no URL announces a retirement, 1 if one does, 2 if a URL" +
-          " cannot be reached, or its status leaves that open, as 404 does",
-      ).choices(["none"]),
+    .option(
+      "--expect <none>",
+      "for the CI of a client: exit 0 if no URL announces a retirement, 1 if one does, 2 if a URL" +
+        " cannot be reached, or its status leaves that open, as 404 does",
+      argument('"none"', (text) => text === "none" ? text : undefined),
     )
     .action(async (urls: string[], { json, header, expect }: CommandOptions) => {
       const expectsNone = expect === "none";

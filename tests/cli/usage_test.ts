@@ -140,6 +140,7 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
     anybody.stderr,
     "Expected the name of one client, and no name that may be anybody's",
   );
+  assertEquals((await usage("--gate", "1", "--version")).code, 2, "0 would mean clear");
   assertEquals((await usage("--gate", "--json")).code, 1);
   for (const days of ["0", "x", "1.5", "-1", "3651"]) {
     const { code, stderr } = await usage("--gate", days);

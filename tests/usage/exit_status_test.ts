@@ -155,14 +155,15 @@ needing(...POSTGRES)(
     }),
 );
 
-test("lifecycle usage --gate fails with 3 where even the command cannot be loaded", () =>
+test("lifecycle usage --gate fails with 3, and check with 2, where even the command cannot be loaded", () =>
   inFolder(async (folder) => {
     const deno = ["run", "--no-config", "--no-lock", "--allow-all"]; // and so without packages
-    const program = [...deno, fromRoot("lib/usage/lifecycle_program.ts"), "usage"];
+    const program = [...deno, fromRoot("lib/usage/lifecycle_program.ts")];
     const rows: [words: string[], status: number][] = [
-      [["--gate", "1"], UNKNOWN],
-      [["--gate=1"], UNKNOWN],
-      [[], 1],
+      [["usage", "--gate", "1"], UNKNOWN],
+      [["usage", "--gate=1"], UNKNOWN],
+      [["usage"], 1],
+      [["check", "http://a"], 2], // 1 would be a fault that was found
     ];
     for (const [words, status] of rows) {
       const { code, errors } = await run(folder, Deno.execPath(), ...program, ...words);
