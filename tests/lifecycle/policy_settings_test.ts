@@ -189,7 +189,10 @@ Deno.test("definePolicy() rejects brownouts that are not intervals or are out of
     assertStringIncludes(expectedFor(settings, "brownouts[1]", `"${brownout}"`), expected, what);
   }
   const open = { deprecatedAt: "2027-01-01", brownouts: ["2027-03-01/P1D"] };
-  assertStringIncludes(expectedFor(open, "brownouts[0]", '"2027-03-01/P1D"'), "a sunset");
+  assertEquals(
+    expectedFor(open, "brownouts[0]", '"2027-03-01/P1D"'),
+    "a sunset date, since brownouts precede the sunset",
+  );
 
   const objects: [brownout: unknown, member: string, got: string, expected: string][] = [
     [5, "", "5", `{ start, end }, or ${interval}`],

@@ -86,7 +86,7 @@ Deno.test("validateLine() refuses invalid lines, naming the field, the value and
       .map((name) => [{ path: "a", name }, /; expected a file name of 1 to 255 b/] as const),
     [
       { path: "a", language: "e" },
-      /^"language" is "e"; expected a BCP 47 language tag/,
+      /^"language" is "e"; expected a BCP 47 language tag, e\.g\. en-GB$/,
     ],
     [{ path: "a", location: "https://h/" }, /^"location" is unknown here/],
     [{ ...CONTENT, sha256: "ab" }, /^"sha256" is "ab"; expected 64 hexadecimal digits$/],
@@ -98,7 +98,7 @@ Deno.test("validateLine() refuses invalid lines, naming the field, the value and
     [{ ...TOMBSTONE, state: "deleted" }, /^"state" is "deleted"; expected "published" or/],
     [
       { ...AT_URL, publishedAt: "1969-12-31" },
-      /; expected .*, from 1970 on$/,
+      /; expected an ISO 8601 date, or a date and time with an offset, from 1970 on$/,
     ],
     [{}, /^"sha256" is missing; expected 64 .*, or a path or location instead$/],
     [{ state: "unpublished", kind: "audio" }, /^"token" is missing; expected a version 4/],

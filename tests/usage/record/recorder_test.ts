@@ -424,7 +424,9 @@ Deno.test("Recorder begins one session only, where it is not known whether it wa
   assertEquals([await scene.calls(), ...events.map(({ event }) => event)], [1, "error", "session"]);
 });
 
-const LOST = "The ledger does not have this process's last heartbeat";
+const LOST =
+  "The ledger does not have this process's last heartbeat, as if it had been restored, " +
+  "replaced or copied. The record of calls starts again in a day";
 
 /** What happens to a session [0, 10 s] of a running process, and its sessions at the end. */
 const LOSSES: [what: string, sessions: Row[], calls: number][] = [
