@@ -1,7 +1,7 @@
 /** `media export` */
 
 import { Command } from "commander";
-import { membersOf } from "../publishing/members.ts";
+import { membersOf } from "../publishing/entry_members.ts";
 import { type Context, EXISTING, withStorage } from "./context.ts";
 import { print } from "./print.ts";
 

@@ -2,7 +2,7 @@
 
 import { Command } from "commander";
 import { printable } from "../input/printable.ts";
-import { membersOf } from "../publishing/members.ts";
+import { membersOf } from "../publishing/entry_members.ts";
 import { type Context, EXISTING, withStorage } from "./context.ts";
 import { print } from "./print.ts";
 

@@ -2,7 +2,7 @@
 
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 import { messageOf, printable } from "../input/printable.ts";
-import { membersOf } from "../publishing/members.ts";
+import { membersOf } from "../publishing/entry_members.ts";
 import type { PublishOutcome } from "../publishing/publish_all.ts";
 import { entryOf, type LinkedItem, type PublishedItem } from "../storage/item.ts";
 import { print, printError } from "./print.ts";

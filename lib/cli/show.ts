@@ -4,7 +4,7 @@ import { Command } from "commander";
 import { RefusedError } from "../errors/refused_error.ts";
 import { printable } from "../input/printable.ts";
 import { FaultLog } from "../log/log.ts";
-import { membersOf } from "../publishing/members.ts";
+import { membersOf } from "../publishing/entry_members.ts";
 import { itemPaths } from "../server/route.ts";
 import type { Token } from "../storage/token.ts";
 import { policiesUnder } from "../usage/record/holds.ts";

@@ -3,7 +3,7 @@
 import { Command } from "commander";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 import { RefusedError } from "../errors/refused_error.ts";
-import { membersOf } from "../publishing/members.ts";
+import { membersOf } from "../publishing/entry_members.ts";
 import { unpublish } from "../publishing/unpublish.ts";
 import type { Token } from "../storage/token.ts";
 import {

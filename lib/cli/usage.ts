@@ -77,7 +77,7 @@ function sourceOf(
     ledger,
     name: nameOf(config.database),
     openOlder,
-    program: { ...PROGRAM, howToProbe: url === undefined ? PROGRAM.howToProbe : undefined },
+    program: PROGRAM,
     probe,
     publicUrl: url,
     contact,

@@ -3,7 +3,7 @@
 import { Command } from "commander";
 import { SerialQueue } from "../async/serial_queue.ts";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
-import { membersOf } from "../publishing/members.ts";
+import { membersOf } from "../publishing/entry_members.ts";
 import { type Verification, verify } from "../publishing/verify.ts";
 import type { Comparison } from "../storage/content/content_store.ts";
 import { type Context, EXISTING, withStorage } from "./context.ts";

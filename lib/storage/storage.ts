@@ -1,4 +1,4 @@
-/** The interfaces of storage: one for the server, and one for the cache between the two. */
+/** The interfaces of storage: one for the server, and one for the cache in front of it. */
 
 import type { StorageError } from "../errors/storage_error.ts";
 import type { ByteRange } from "../http/byte_range.ts";

@@ -29,7 +29,6 @@ export function lifecycleUsageCommand(): Command {
       withLedger(database, async (ledger, place) => {
         const shown = place.kind === "sqlite" ? database : withoutPassword(database);
         const sessions = await ledger.sessions();
-        const probe = probeThrough(options, judgedRoutes(sessions));
         await action({
           ledger,
           name: nameOf(place),
@@ -37,11 +36,11 @@ export function lifecycleUsageCommand(): Command {
           ...ownerFacts(sessions),
           program: {
             command: `npx --no lifecycle usage --database "${shown}"`,
-            howToProbe: probe === undefined ? "give --probe URL" : undefined,
+            howToProbe: "give --probe URL",
             howNotToProbe: "omit --probe",
             retainSetting: "retainDays",
           },
-          probe,
+          probe: probeThrough(options, judgedRoutes(sessions)),
           openFile: (name) => openPage(name, place),
         });
       }),

@@ -224,7 +224,7 @@ async function printReport(
     return await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
   }
   const { report } = await readReport(source, options, onWait);
-  const { program } = source;
+  const program = namesFor(source);
   if (gate !== undefined) {
     await print(json ? usageJson(report, program) : gateText(report, program)).catch((error) =>
       printError(messageOf(error))
@@ -232,6 +232,11 @@ async function printReport(
     throw new ExitError(EXIT_STATUS[report.verdict.state]);
   }
   await print(json ? usageJson(report, program) : usageText(report, program));
+}
+
+/** Returns the names for sentences. Where the gate can probe, nothing has to be done for that. */
+function namesFor({ program, probe }: UsageSource): ProgramNames {
+  return probe === undefined ? program : { ...program, howToProbe: undefined };
 }
 
 /** Writes a report as a page, which waits for nobody. */
@@ -245,7 +250,7 @@ async function writePage(
   try {
     const { report, sessions } = await readReport(source, options, () => {});
     page = options.client === undefined
-      ? usagePage(report, source.program)
+      ? usagePage(report, namesFor(source))
       : ownerPage(report, { ...source, sessions });
   } catch (error) {
     await file.discard();

@@ -5,7 +5,7 @@
  */
 
 import { entryOf, type PublishedItem } from "../../lib/storage/item.ts";
-import { membersOf } from "../../lib/publishing/members.ts";
+import { membersOf } from "../../lib/publishing/entry_members.ts";
 import { forEach } from "../../lib/async/for_each.ts";
 import { linkedItem } from "../storage/media/media_storage_suite.ts";
 import { newMetadata } from "../storage/storage_suite.ts";

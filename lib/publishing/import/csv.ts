@@ -3,7 +3,7 @@
 import { parse } from "@std/csv/parse";
 import { RefusedError } from "../../errors/refused_error.ts";
 import { quoted } from "../../input/printable.ts";
-import { decodeLine, MEMBERS, type RawLine } from "./valid_line.ts";
+import { decodeLine, type LineMembers, MEMBERS } from "./valid_line.ts";
 
 /** The members whose values are numbers. */
 const NUMBERS: readonly string[] = ["length"];
@@ -72,7 +72,7 @@ function requireSeparator(separator: string): void {
 export function readRecord(
   bytes: Uint8Array,
   { separator, columns }: CsvHeader,
-): RawLine | undefined {
+): LineMembers | undefined {
   const cells = cellsIn(decodeLine(bytes), separator);
   if (cells === undefined) {
     const expected = 'expected quotes around a whole value, and "" for a quote in it';

@@ -6,7 +6,7 @@ import { type CatalogueEntry, entryOf } from "../../storage/item.ts";
 import { type Token, tokenOf } from "../../storage/token.ts";
 import { type ContentLine, refusalOfMember, type ValidLine } from "./valid_line.ts";
 import { fileName } from "../publish.ts";
-import { membersOf } from "../members.ts";
+import { membersOf } from "../entry_members.ts";
 
 /** Facts by the names of their members: `null` means none, `undefined` means not stated. */
 type Facts = Readonly<Record<string, string | number | null | undefined>>;

@@ -3,12 +3,15 @@
 import { RefusedError } from "../../errors/refused_error.ts";
 import { type CsvHeader, readHeader, readRecord, separatorIn } from "./csv.ts";
 import { joinRecords } from "./csv_records.ts";
-import { parseLine, type RawLine, shownLine } from "./valid_line.ts";
+import { type LineMembers, parseLine, shownLine } from "./valid_line.ts";
 import { type ImportLine, MAX_LINE_BYTES, readLines } from "./lines.ts";
 
 /** What is imported. */
 export interface ImportInput {
-  /** The lines of CSV before the first to import. Refused lines need them to be imported again. */
+  /**
+   * The lines before the first to import: in CSV, those that name the members. Refused lines need
+   * them to be imported again.
+   */
   readonly header: readonly ImportLine[];
   /** The lines to import, in groups that arrive together. Some may be blank. */
   readonly groups: AsyncIterable<readonly ImportLine[]>;
@@ -17,7 +20,7 @@ export interface ImportInput {
    *
    * @throws {RefusedError} If it is invalid.
    */
-  readonly parse: (bytes: Uint8Array) => RawLine | undefined;
+  readonly parse: (bytes: Uint8Array) => LineMembers | undefined;
 }
 
 const FORMATS = "expected JSON objects, one per line, or CSV whose first line has names like " +
@@ -62,7 +65,7 @@ export async function readInput(
   return { header: [], groups: allOf(rest, groups), parse: parseJson };
 }
 
-function parseJson(bytes: Uint8Array): RawLine {
+function parseJson(bytes: Uint8Array): LineMembers {
   return { members: parseLine(bytes), missing: {} };
 }
 

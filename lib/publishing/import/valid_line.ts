@@ -145,8 +145,8 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 /** The members of a line before validation. */
 type Members = Readonly<Record<string, unknown>>;
 
-/** A line before validation. */
-export interface RawLine {
+/** The members of a line before validation. */
+export interface LineMembers {
   readonly members: Members;
   /** How values that are missing are written, by member. */
   readonly missing: Readonly<Record<string, string>>;
@@ -159,7 +159,7 @@ export interface RawLine {
  * @throws {RefusedError} If it is invalid.
  */
 export function validateLine(
-  { members, missing }: RawLine,
+  { members, missing }: LineMembers,
   { derivesTokens = false } = {},
 ): ValidLine {
   const { token, ...others } = members;
@@ -172,7 +172,7 @@ export function validateLine(
   throw refusalOfMember("token", missing["token"] ?? token, { reason });
 }
 
-function validate(raw: Members, missing: RawLine["missing"]): ValidLine {
+function validate(raw: Members, missing: LineMembers["missing"]): ValidLine {
   const source = sourceOf(raw);
   const { success, data, error } = SCHEMAS[source].safeParse(raw);
   if (!success) {
@@ -253,7 +253,7 @@ function refusalOfIssue(
   raw: Members,
   { source, missing, issue }: {
     readonly source: ValidLine["source"];
-    readonly missing: RawLine["missing"];
+    readonly missing: LineMembers["missing"];
     readonly issue: z.core.$ZodIssue;
   },
 ): RefusedError {
@@ -273,7 +273,7 @@ function refusalOfIssue(
 function refusalOfMissing(
   name: string,
   expected: string,
-  missing: RawLine["missing"],
+  missing: LineMembers["missing"],
 ): RefusedError {
   const reason = `"${name}" is missing; ${expected}`;
   const [written] = name in missing ? [name] : Object.keys(missing);

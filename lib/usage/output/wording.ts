@@ -8,7 +8,7 @@ import { enumerated, instant, path, type Phrase, phrase } from "./phrase.ts";
 export interface ProgramNames {
   /** The command as it is typed, e.g. `deno task media usage`. */
   readonly command: string;
-  /** The instruction to have routes probed, e.g. "set PUBLIC_URL"; `undefined` if the gate does. */
+  /** The instruction to have routes probed, e.g. "set PUBLIC_URL"; `undefined` if none is needed. */
   readonly howToProbe: string | undefined;
   /** The instruction to leave the probe out, e.g. "set PUBLIC_URL= for this command". */
   readonly howNotToProbe: string;

@@ -4,7 +4,7 @@
  */
 
 import { fulfilledWithin } from "../../async/deadline.ts";
-import { type HeartbeatIntents, type Intent, LEASE_MS, SHORTEST_GAP_MS } from "./records.ts";
+import { type HeartbeatIntents, type Intent, LEASE_MS } from "./records.ts";
 
 /** How long after its arrival a call waits for an intent, in milliseconds. */
 export const PATIENCE_MS = 2_000;
@@ -20,6 +20,9 @@ const RENEWAL_AGE_MS = 3_600_000;
 
 /** An intent is given up when its route had no call for so long, in milliseconds. */
 const QUIET_MS = 600_000;
+
+/** How long it is a fault that an intent was not taken, in milliseconds. */
+const FAULT_MS = 60_000;
 
 /** An instant by two clocks: while a machine sleeps, one stands still, and one can be set. */
 interface Instant {
@@ -95,7 +98,7 @@ export class Intents {
   /** Whether the ledger did not take the last intent, and was asked for it within a minute. */
   get areRefused(): boolean {
     return this.#failedAt !== undefined &&
-      this.#options.lifetime() - this.#failedAt < SHORTEST_GAP_MS;
+      this.#options.lifetime() - this.#failedAt < FAULT_MS;
   }
 
   /**
@@ -158,7 +161,7 @@ export class Intents {
    * Returns what the next heartbeat says, and gives up what is not needed any more: from now on, a
    * call to such a route asks for a new intent. Call it at once after the counts were taken.
    */
-  heartbeat(): PendingHeartbeat {
+  takeHeartbeat(): PendingHeartbeat {
     const now = this.#now();
     for (const [route, { usedAt }] of this.#held) {
       if (this.#inFlight.has(route)) continue;

@@ -100,9 +100,10 @@ export class Ledger {
 
   async time(): Promise<LedgerTime> {
     const { currentTime } = this.#database;
-    const text = `SELECT ${currentTime} AS now, max(reported) AS latest FROM media_head_session`;
+    const text =
+      `SELECT ${currentTime} AS database_time, max(reported) AS latest FROM media_head_session`;
     const [row] = await this.#database.query({ text });
-    const databaseTime = row?.["now"] as number;
+    const databaseTime = row?.["database_time"] as number;
     const latest = row?.["latest"] as number | null ?? 0;
     return { databaseTime, now: Math.max(databaseTime, latest) };
   }
@@ -240,7 +241,7 @@ export class Ledger {
              ${isHeartbeat ? `, ended = $4, reported = ${this.#now}` : ""}
              WHERE id = $1 AND sequence = $2 AND ended IS NULL AND reported >= $3
              ${isHeartbeat ? `AND timeline = ${timeline} AND ${this.#now} BETWEEN $5 AND $6` : ""}
-             RETURNING reported, ${currentTime} AS now${
+             RETURNING reported, ${currentTime} AS database_time${
         isHeartbeat ? `, ${this.#holds} AS holds` : ""
       }`,
       values: [
@@ -268,7 +269,7 @@ export class Ledger {
       : await this.#database.transact(statements, { isConditional: true, isSynced: isStopped });
     const row = extended?.[0];
     if (row === undefined) return undefined;
-    const [databaseTime, reported] = [row["now"] as number, row["reported"] as number];
+    const [databaseTime, reported] = [row["database_time"] as number, row["reported"] as number];
     // The clock may have gone on since a heartbeat was dated. The next is compared with that date.
     if (!isHeartbeat) return { databaseTime, now: Math.max(databaseTime, reported) };
     return { databaseTime, now: reported, holds: holdsIn(row) };

@@ -21,6 +21,7 @@ import { UsageMeter } from "./meter.ts";
 import {
   type FlushPart,
   type LedgerTime,
+  MOUNTING_MS,
   type ProcessIdentity,
   requireRouteNames,
   type Session,
@@ -250,7 +251,7 @@ export class Recorder {
   /** Says which routes were not mounted within a minute, though others were. */
   get #unmountedFault(): string | undefined {
     const left = Object.keys(this.#mounts.unmounted ?? {});
-    const isEarly = this.#lifetime() - (this.#mountedAt ?? Infinity) < SHORTEST_GAP_MS;
+    const isEarly = this.#lifetime() - (this.#mountedAt ?? Infinity) < MOUNTING_MS;
     if (left.length === 0 || this.#mountedAt === undefined || isEarly) return undefined;
     return `${left.join(", ")}: not mounted, so calls are not counted`;
   }
@@ -401,7 +402,7 @@ export class Recorder {
     const mayHaveIntents = !this.intents.isEmpty;
     const before = mayHaveIntents ? await readTime() : undefined;
     this.#takeCounts();
-    const pending = this.intents.heartbeat();
+    const pending = this.intents.takeHeartbeat();
     const { session: { sequence } } = registered;
     const intents = before && { at: before.now, sequence, ...pending.intents };
     let time = this.#backlog.isEmpty ? before : await readTime();
@@ -436,7 +437,7 @@ export class Recorder {
   /** Records which routes are mounted, if the session is so young that it may have them. */
   async #recordMounts(registered: Registered): Promise<Registered> {
     const { ledger, session, began } = registered;
-    if (this.#hasRecordedMounts || this.#lifetime() - began >= SHORTEST_GAP_MS) return registered;
+    if (this.#hasRecordedMounts || this.#lifetime() - began >= MOUNTING_MS) return registered;
     const mounts = this.#mounts;
     if (!await ledger.mount(session, mounts)) return registered;
     return this.#registered = { ...registered, session: { ...session, ...mounts } };

@@ -220,6 +220,9 @@ export interface LedgerTime {
  */
 export const SHORTEST_GAP_MS = 60_000;
 
+/** How long a process has to mount its routes, in milliseconds. */
+export const MOUNTING_MS = 60_000;
+
 /** How far the database's clock is behind the ledger's time, in milliseconds. */
 export function lagOf({ databaseTime, now }: LedgerTime): number {
   return now - databaseTime;

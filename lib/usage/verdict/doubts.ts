@@ -9,6 +9,7 @@ import {
   lagOf,
   LEASE_MS,
   type LedgerTime,
+  MOUNTING_MS,
   type ProcessIdentity,
   type Session,
   SHORTEST_GAP_MS,
@@ -262,8 +263,8 @@ function leavesOut(session: Session, route: string): boolean {
   // The ledger's time may stand still for a whole session, but its sequence number advances.
   if (sequence === 0 || Object.hasOwn(policies, route)) return false;
   if (!Object.hasOwn(unmounted, route)) return true;
-  // A process has a minute to mount its routes. One that mounts none serves none.
-  return hasMounted(session) && reported - began >= SHORTEST_GAP_MS;
+  // One that mounts none serves none.
+  return hasMounted(session) && reported - began >= MOUNTING_MS;
 }
 
 /**

@@ -37,6 +37,9 @@ export interface ProbeResult {
 /** The limit on a request and its response, in milliseconds. */
 const TIMEOUT_MS = 10_000;
 
+/** How much of a phase has to be left for a probe of it, in milliseconds. */
+const LEAST_LEFT_MS = 60_000;
+
 /** The methods of requests after the first GET. Most caches answer the third GET at the latest. */
 const LATER_METHODS: Methods = ["GET", "GET", "HEAD", "HEAD"];
 
@@ -71,7 +74,7 @@ export async function probe(
     const target = await urlOf(route, phase);
     if (target === undefined) continue;
     if (phase === "brownout") hidden.push({ route, reason: "brownout", until });
-    else if (until - now < SHORTEST_GAP_MS) hidden.push({ route, reason: "phase ends", until });
+    else if (until - now < LEAST_LEFT_MS) hidden.push({ route, reason: "phase ends", until });
     else targets.set(route, target);
   }
 

@@ -44,7 +44,7 @@ function openScene(answer: () => Answer = () => true) {
     },
     /** Sends a heartbeat, as a flush does that takes no time. */
     heartbeat() {
-      const pending = intents.heartbeat();
+      const pending = intents.takeHeartbeat();
       intents.confirm(pending);
       return pending.intents;
     },
@@ -195,7 +195,7 @@ Deno.test("Intents remain to be sent until a heartbeat is recorded", async () =>
   const scene = openScene(() => DOWN);
   await scene.intents.hold(ROUTE);
   for (let failed = 0; failed < 3; failed++) {
-    scene.intents.heartbeat(); // which was not recorded, or not even sent
+    scene.intents.takeHeartbeat(); // which was not recorded, or not even sent
     assert(!scene.intents.isEmpty);
   }
   scene.heartbeat();
@@ -260,7 +260,7 @@ Deno.test("Intents are given up after ten minutes without a call, and forgotten 
   pass(10 * MINUTE - 1);
   assertEquals(heartbeat().kept, [idOf(0)]);
   pass(1);
-  const pending = intents.heartbeat();
+  const pending = intents.takeHeartbeat();
   assertEquals([pending.intents.kept, intents.isHeld(ROUTE)], [[], false]);
   assert(await intents.hold(ROUTE));
   assertEquals(written.length, 2, "under another id");
@@ -290,15 +290,15 @@ Deno.test("Intents are renewed when they are an hour old, from when the heartbea
   await intents.hold(ROUTE);
   intents.arrive(ROUTE); // a call that takes two days
   pass(HOUR - 1);
-  assertEquals(intents.heartbeat().intents.renewed, []);
+  assertEquals(intents.takeHeartbeat().intents.renewed, []);
   pass(1);
-  const lost = intents.heartbeat();
+  const lost = intents.takeHeartbeat();
   assertEquals(lost.intents.renewed, [idOf(0)]);
   pass(HOUR);
-  const pending = intents.heartbeat();
+  const pending = intents.takeHeartbeat();
   pass(3 * HOUR); // the ledger was away
   intents.confirm(pending);
-  assertEquals(intents.heartbeat().intents.renewed, [idOf(0)]);
+  assertEquals(intents.takeHeartbeat().intents.renewed, [idOf(0)]);
   pass(LEASE_MS - 3 * HOUR - 1);
   assert(intents.isHeld(ROUTE));
   pass(1);
