@@ -102,7 +102,7 @@ const FAULTS: readonly (readonly [
 /** What a client may see of a call that the record does not take, the same for HEAD and GET. */
 function checkWithheld(response: RawResponse, method: string): void {
   assertEquals(response.status, 503, method);
-  assertEquals(field(response, "retry-after"), "5");
+  assertMatch(field(response, "retry-after") ?? "", /^\d+$/);
   assertMatch(field(response, "cache-control") ?? "", /^no-store/);
   assertMatch(field(response, "deprecation") ?? "", /^@\d+$/);
   assertEquals(field(response, "access-control-allow-origin"), "*");

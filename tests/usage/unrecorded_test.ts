@@ -138,7 +138,8 @@ onBoth("no call is served that the record does not take, and all are counted lat
   const { usage, call, errors } = await open(database);
   const restore = await cut();
   const [get, head] = await Promise.all([call("/v1"), call("/v1", { method: "HEAD" })]);
-  assertEquals([get.status, get.response.headers.get("retry-after")], [503, "5"]);
+  assertEquals(get.status, 503);
+  assertMatch(get.response.headers.get("retry-after") ?? "", /^\d+$/);
   assertEquals([head.status, head.text], [503, ""]);
   assertEquals([...head.response.headers], [...get.response.headers]);
   for (const [what, init, at, status] of AWAY) {

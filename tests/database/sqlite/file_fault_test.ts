@@ -32,7 +32,7 @@ function copyTo(path: string, copy: string): void {
 
 async function statusOf(server: ServerProcess, method: string, target: string): Promise<number> {
   const response = await requestRaw(server.port, method, target);
-  assertEquals(field(response, "retry-after"), response.status === 503 ? "5" : undefined);
+  assertEquals(/^\d+$/.test(field(response, "retry-after") ?? ""), response.status === 503);
   return response.status;
 }
 

@@ -62,7 +62,7 @@ for (const [file, journalMode, begin, admitsReaders] of CASES) {
         longest = Math.max(longest, performance.now() - sent);
         const expected = admitsReaders ? status : 503;
         assertEquals(response.status, expected, `${method} ${target}`);
-        assertEquals(field(response, "retry-after"), expected === 503 ? "5" : undefined);
+        assertEquals(/^\d+$/.test(field(response, "retry-after") ?? ""), expected === 503);
         if (target !== "/healthz") calls++;
       }
       await new Promise((resolve) => setTimeout(resolve, 20));
