@@ -91,3 +91,14 @@ needing("network")(
     assertMatch(expecting.stdout, /\n {2}not as expected: a retirement is announced\n$/);
   },
 );
+
+needing("network")("lifecycle check sends the user's fields in place of its own", async () => {
+  const sent: (string | null)[] = [];
+  await using origin = new Origin(({ headers }) => {
+    sent.push(headers.get("User-Agent"), headers.get("Accept-Encoding"));
+    return new Response(null, { headers: { Deprecation: "@1" } });
+  });
+  const own = ["--header", "user-agent: a/1", "--header", "ACCEPT-ENCODING: gzip"];
+  await lifecycle("check", ...own, origin.url("/v1"));
+  assertEquals(sent, ["a/1", "gzip", "a/1", "gzip"]);
+});

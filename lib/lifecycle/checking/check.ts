@@ -150,8 +150,8 @@ function faultsOf(
 
 async function send(method: string, url: string, fields: Headers): Promise<Response> {
   // fetch() decodes encoded content, but leaves its Content-Length as it was.
-  const defaults = { "Accept-Encoding": "identity", "User-Agent": CHECK_CLIENT };
-  const headers = { ...defaults, ...Object.fromEntries(fields) };
+  const headers = new Headers({ "Accept-Encoding": "identity", "User-Agent": CHECK_CLIENT });
+  for (const [name, value] of fields) headers.set(name, value);
   const signal = AbortSignal.timeout(TIME_LIMIT_MS);
   const response = await fetch(url, { method, headers, redirect: "manual", signal })
     .catch((error) => {
