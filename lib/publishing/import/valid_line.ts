@@ -142,7 +142,7 @@ export type ValidLine =
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** The members of a line before validation. */
+/** Members by name, as they were read. */
 type Members = Readonly<Record<string, unknown>>;
 
 /** The members of a line before validation. */

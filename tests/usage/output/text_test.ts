@@ -205,6 +205,8 @@ Deno.test("a clear verdict lists up to 25 trusted stops, and the sum of the othe
   assertMatch(vouched, /^Clear, .* though 27 processes ended or /m);
 });
 
+const ONLY_AUDIO = { policies: { "/audio/:token": POLICY } };
+
 /** Why a verdict is unknown, what would help, and when it can be clear. */
 const DOUBTS: readonly (readonly [
   what: string,
@@ -232,6 +234,18 @@ const DOUBTS: readonly (readonly [
     `  Session a (${NAMED}) has calls to /audio/:token in flight, or has yet to record them: ask again`,
     "/audio/:token: unknown, no calls counted, but calls to it are in flight",
   ], { intents: [intent("a", 1)] }],
+  ["a route that a server did not count", [
+    running(1000),
+    session(9, 8, { id: "b", ended: "stopped", ...ONLY_AUDIO }),
+  ], [
+    `  Until 2027-06-15T04:00:00Z, session b (${NAMED}) did not count /video/:token`,
+  ], { routes: ["/video/:token"] }],
+  ["a route that a running server does not count", [
+    running(1000),
+    running(9, { id: "b", ...ONLY_AUDIO }),
+  ], [
+    `  Session b (${NAMED}) does not count /video/:token: deprecate it on every server, or delete it on every server`,
+  ], { routes: ["/video/:token"] }],
   ["a killed server, and a call in flight", [running(1000), session(9, 8, { id: "b" })], [
     "  With `--trust-stops`, if that is true, this would still be unknown.",
   ], { intents: [intent("a", 1), intent("b", 9)] }],
