@@ -4,7 +4,7 @@
 const MEMBER = /(?:"(?:[^"\\]|\\[^]?)*"?|[^",])+/g;
 
 /** Matches a directive: a name, with or without an argument (a token or a quoted string). */
-const DIRECTIVE = /^\s*([^\s;="]+)(?:=("[^]*"|[^\s;"]*))?\s*$/;
+const DIRECTIVE = /^\s*([^\s;="]+)(?:=("(?:[^"\\]|\\[^])*"|[^\s;"]*))?\s*$/;
 
 /** Directives that let a cache reuse a response for a time. The last two are of Edge-Control. */
 const AGES = "max-age|s-maxage|stale-while-revalidate|stale-if-error|cache-maxage|downstream-ttl";

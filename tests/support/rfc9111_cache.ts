@@ -69,8 +69,9 @@ function readList(value: string, separators: RegExp): Said {
   const said: Said = new Map();
   for (const member of members) {
     const text = member.trim();
-    const [, name, argument] = /^([\w!#$%&'*+.^`|~-]+)(?:=([\w!#$%&'*+.^`|~-]+|"[^]*"))?$/
-      .exec(text) ?? [];
+    const [, name, argument] =
+      /^([\w!#$%&'*+.^`|~-]+)(?:=([\w!#$%&'*+.^`|~-]+|"(?:[^"\\]|\\[^])*"))?$/
+        .exec(text) ?? [];
     if (name !== undefined) add(said, name.toLowerCase(), argument ?? true);
   }
   return said;
