@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL database over two connections. It works with transaction poolers, because it
- * prepares no statements and changes no session settings.
+ * A PostgreSQL database over three connections at most. It works with transaction poolers, because
+ * it prepares no statements and changes no session settings.
  */
 
 import { delay } from "@std/async/delay";
