@@ -484,9 +484,9 @@ function intentFor(call: Call, outcome: MarkedOutcome) {
  * catalogue, or creates a place for content if there is none, and publishes the samples if no
  * database or bucket is configured and nothing was ever published. First of all, the version of Deno
  * was checked (lib/server/runtime.ts). `runServer()` (lib/server/process.ts) then reads the holds
- * (lib/lifecycle/hold.ts), registers in the ledger of calls (lib/usage/), and listens. From then on,
- * the server logs each change of phase (lib/log/), and learns of new holds every five seconds. They
- * can only spare calls.
+ * (lib/usage/record/holds.ts), registers in the ledger of calls (lib/usage/), and listens. From then
+ * on, the server logs each change of phase (lib/log/), and learns of new holds every five seconds.
+ * They can only spare calls.
  *
  * Two wrappers sit between the handler and the network:
  * - `prepareResponses()` (lib/server/prepared_responses.ts) reuses a response to a HEAD for later
