@@ -52,8 +52,8 @@ export interface UsageOptions {
    */
   readonly routes: Readonly<Record<string, Policy>>;
   /**
-   * Returns the password for PostgreSQL, in place of the URL's. Asked for each new connection, which
-   * has 1.5 seconds in all.
+   * Returns the password for PostgreSQL, in place of the URL's. Called for each new connection.
+   * Connecting, this call included, may take 1.5 seconds at most.
    */
   readonly password?: (() => string | Promise<string>) | undefined;
   /**
@@ -66,8 +66,8 @@ export interface UsageOptions {
    * What to do with a call that the record cannot take within two seconds, for example because the
    * database is away. Default: `"refuse"`, which answers 503 with `Retry-After: 5`. With `"serve"`,
    * the call is served, and the log says so before. The session then says that it may serve such
-   * calls: if it ends without `close()`, verdicts are unknown from its last heartbeat on, and those
-   * of a process that never registered are not on record at all.
+   * calls: if it ends without `close()`, verdicts are unknown from its last heartbeat on. Calls to a
+   * process that never registered are not on record at all.
    */
   readonly unrecorded?: "refuse" | "serve" | undefined;
   /**
@@ -104,8 +104,9 @@ export interface RouteOptions<Handled extends readonly unknown[]> {
   readonly extensions?: Readonly<Record<string, InstantSetting>> | undefined;
   /**
    * The statuses that clients of the route read as an answer, e.g. `[404]` where they ask whether
-   * something exists. They count as calls, for `breaks`, too. Of 400, 401, 403, 404, 405, 407 and
-   * 410, which otherwise do not count; all others count in any case. Default: none.
+   * something exists. Requests that are answered with one of them count as calls, and `breaks` is
+   * true for them. Only 400, 401, 403, 404, 405, 407 and 410 may be listed, because all other
+   * statuses count in any case. Default: none.
    */
   readonly answers?: readonly number[] | undefined;
 }
@@ -116,8 +117,9 @@ export interface Usage {
    * Does the same as the library's `retire()`, with the policy of a route, and counts the route's
    * calls. A call that the removal breaks is answered only once the record knows that somebody may
    * have called. The first call after a pause waits for that, so that the middleware returns a
-   * promise; if the record does not take it, see `unrecorded`. No wait has an OPTIONS or an upgrade
-   * that is not refused, a refusal with 410, or a request of a gate's probe or `lifecycle check`.
+   * promise; if the record does not take it, see `unrecorded`. These never wait: an OPTIONS or an
+   * upgrade that is not refused, a refusal with 410, and a request of a gate's probe or of
+   * `lifecycle check`.
    *
    * @throws {TypeError} If the route is not one of `routes`, or an option is not valid.
    */
@@ -374,7 +376,10 @@ function withCause(error: unknown): unknown {
   return error instanceof StorageError ? new Error(messageOf(error), { cause: error }) : error;
 }
 
-/** Checks the names of a route's options, and those that the library lacks, because callers may not use TypeScript. */
+/**
+ * Checks the names of a route's options, and the options that the library lacks, because callers may
+ * not use TypeScript.
+ */
 function requireRouteOptions<
   Options extends { readonly client?: unknown; readonly answers?: unknown },
 >(options: Options): Options {
@@ -422,7 +427,7 @@ function requireOptions(options: UsageOptions): void {
 type UrlRule = Pick<typeof CONTACT, "expected" | "parse">;
 
 const PUBLIC_URL: UrlRule = {
-  expected: "a https: or http: URL without user and password",
+  expected: "an https: or http: URL without user and password",
   parse(text) {
     const url = URL.canParse(text) ? new URL(text) : undefined;
     const isPublic = url !== undefined && /^https?:$/.test(url.protocol) && !hasPassword(text);

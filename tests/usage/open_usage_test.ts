@@ -528,7 +528,7 @@ test("the last row of a table can be removed", () =>
 test("openUsage() rejects what it cannot count by, or record in", () =>
   inFolder(async (folder) => {
     const url = (name: string, scheme: string) =>
-      `${name}: expected a ${scheme} URL without user and password, got`;
+      `${name}: expected an ${scheme} URL without user and password, got`;
     const wrong: [options: object, message: string][] = [
       [{ retainDays: 0 }, "retainDays: expected whole days from 1, got 0"],
       [{ retainDays: "30" }, 'retainDays: expected whole days from 1, got "30"'],

@@ -14,8 +14,8 @@ export interface LifecycleCall extends Moment {
   /** The result of `route` for the request. */
   readonly route: string | undefined;
   /**
-   * The status of the response; 0 if the client disconnected before the response was sent, and 500
-   * if the handler failed.
+   * The status of the response; 0 if the client disconnected before the response was sent. If a
+   * handler in `withLifecycle()` throws, 500, or the status of the `Response` that it throws.
    */
   readonly status: number;
   /**
