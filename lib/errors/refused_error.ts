@@ -1,4 +1,4 @@
-export interface RefusalOptions extends ErrorOptions {
+interface RefusedErrorOptions extends ErrorOptions {
   /**
    * What is wrong, without the values in the message. Refusals of one kind are counted together,
    * e.g. in an import. Default: "other".
@@ -11,7 +11,7 @@ export class RefusedError extends Error {
   override readonly name: string = "RefusedError";
   readonly kind: string;
 
-  constructor(message: string, { kind = "other", ...options }: RefusalOptions = {}) {
+  constructor(message: string, { kind = "other", ...options }: RefusedErrorOptions = {}) {
     super(message, options);
     this.kind = kind;
   }

@@ -1,4 +1,4 @@
-export interface StorageErrorOptions extends ErrorOptions {
+interface StorageErrorOptions extends ErrorOptions {
   /** What failed, without the values in the fault, such as a digest. Default: the fault itself. */
   readonly kind?: string | undefined;
 }

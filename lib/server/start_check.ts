@@ -147,7 +147,7 @@ function policyText(policy: Policy, now: number): string {
  * it listens, its database, and its bucket. Deno compares names as they are written, and does not
  * resolve them.
  */
-export function networkOf(
+function networkOf(
   { database, content, ...listening }: Pick<Config, "host" | "port" | "database" | "content">,
 ): string[] {
   const store = content.kind === "bucket" ? urlOf(content, "") : undefined;

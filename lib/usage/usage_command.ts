@@ -319,10 +319,10 @@ const callsArgument = numberArgument("a number of calls", 1_000_000);
 const daysArgument = numberArgument("a number of days", 3_650);
 
 /** @param started The start of the record, in milliseconds since the epoch. */
-export function restartText(started: number): string {
+function restartText(started: number): string {
   return `The record starts again at ${formatInstant(started)}; nothing was deleted`;
 }
 
-export function restartJson(started: number): string {
+function restartJson(started: number): string {
   return JSON.stringify({ started: new Date(started).toISOString() });
 }

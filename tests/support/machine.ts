@@ -84,7 +84,7 @@ export const MACHINE: readonly Need[] = [
 ];
 
 /** The result of a script. */
-export interface ScriptResult {
+interface ScriptResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;

@@ -4,7 +4,7 @@ import type { ByteRange } from "../../lib/http/byte_range.ts";
 import { refusal, response, type Script } from "./scripted_store.ts";
 
 /** The ETag of every object, as it was published. */
-export const VALIDATOR = '"v1"';
+const VALIDATOR = '"v1"';
 
 /** A request for an object. */
 interface Asked {

@@ -52,7 +52,7 @@ export function row(
 }
 
 /** Returns what a ledger says of the days of the clients in rows. */
-export function historiesOf(rows: readonly UsageRow[]): ClientHistory[] {
+function historiesOf(rows: readonly UsageRow[]): ClientHistory[] {
   const calls = rows.filter(({ impact }) => impact === "breaking");
   return [...Map.groupBy(calls, ({ route, client }) => `${route} ${client}`).values()]
     .flatMap(([first, ...others]): ClientHistory[] => {

@@ -45,7 +45,7 @@ const SHARED_FIELDS = new Set([
 ]);
 
 /** How to check. */
-export interface CheckOptions {
+interface CheckOptions {
   /** Fields to send with each request. */
   readonly fields?: Field[] | undefined;
   /** Whether to ask only that nothing is announced. */

@@ -95,7 +95,7 @@ export interface Retirement {
 }
 
 /** Changes to the fields of a response. */
-export interface FieldChanges {
+interface FieldChanges {
   readonly set: readonly Field[];
   /** The names of fields to remove. */
   readonly removed: readonly string[];

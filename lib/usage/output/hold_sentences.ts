@@ -22,7 +22,7 @@ export function holdLines({ policies, routes, from, now }: UsageReport): Phrase[
 }
 
 /** Formats a hold, e.g. "held until … (billing is down): the brownout from … to … was called off". */
-export function holdText(hold: PolicyHold): Phrase {
+function holdText(hold: PolicyHold): Phrase {
   const effects = effectTexts(hold);
   return phrase(
     "held until ",

@@ -15,7 +15,7 @@ import { CHECK_CLIENT } from "../../lifecycle/breaking.ts";
 /** The kinds of clients. The name of a client begins with its kind, e.g. `app curl`. */
 export const CLIENT_KINDS = ["app", "id", "site"] as const;
 
-export type ClientKind = typeof CLIENT_KINDS[number];
+type ClientKind = typeof CLIENT_KINDS[number];
 
 /** Returns the name of a client that has a kind. */
 export function clientName(kind: ClientKind, bareName: string): string {

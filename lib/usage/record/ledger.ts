@@ -62,12 +62,12 @@ export interface BegunSession {
 }
 
 /** The times of a ledger when a part was recorded, and with a heartbeat the holds. */
-export interface AddedPart extends LedgerTime {
+interface AddedPart extends LedgerTime {
   readonly holds?: ReadHolds;
 }
 
 /** How many times as long as counts the days on which clients called are retained. */
-export const HISTORY_FACTOR = 3;
+const HISTORY_FACTOR = 3;
 
 /**
  * A ledger in the tables `media_head_ledger`, `media_head_usage`, `media_head_day`,

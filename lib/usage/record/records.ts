@@ -103,7 +103,7 @@ export interface ProcessIdentity {
 }
 
 /** The extensions of clients, by the name of the route. */
-export type RouteExtensions = Readonly<Record<string, Extensions>>;
+type RouteExtensions = Readonly<Record<string, Extensions>>;
 
 /**
  * The registration of one process. Times are in milliseconds since the epoch, by the ledger's time.

@@ -37,7 +37,7 @@ export interface ClientErrors {
 }
 
 /** The calls in a brownout that got one status. */
-export interface BrownoutCalls {
+interface BrownoutCalls {
   readonly start: string;
   /** The status of the refusal; left out for calls that were not refused. */
   readonly status?: BrownoutStatus;

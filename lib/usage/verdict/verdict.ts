@@ -34,7 +34,7 @@ export interface UnknownVerdict {
 }
 
 /** A route, and the clients that have called it, but not in the period. */
-export interface AskedRoute {
+interface AskedRoute {
   readonly route: string;
   readonly silent: readonly SilentClient[];
 }
