@@ -1,12 +1,12 @@
 /** Publishing files. */
 
+import { createHash } from "node:crypto";
 import { basename } from "node:path";
 import { type Patience, unlessAborted } from "../async/abort.ts";
 import { RefusedError } from "../errors/refused_error.ts";
 import { isPrintable, quoted, withoutUnprintable } from "../input/printable.ts";
 import { readable } from "../input/user_file.ts";
 import type { Content, Step } from "../storage/content/content_store.ts";
-import { hashOf } from "../storage/content/hash.ts";
 import type { ContentReference, PublishedItem } from "../storage/item.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { newToken, type Token } from "../storage/token.ts";
@@ -121,6 +121,17 @@ export async function describeContent(
   const found = await hashOf(read("hashing"));
   requireExpected(source, { ...found, validator }, options.expected);
   return { ...detected, ...found };
+}
+
+/** Reads content to its end, and returns its SHA-256 in hexadecimal digits and its length. */
+export async function hashOf(chunks: AsyncIterable<Uint8Array>) {
+  const hash = createHash("sha256");
+  let length = 0;
+  for await (const chunk of chunks) {
+    hash.update(chunk);
+    length += chunk.length;
+  }
+  return { digest: hash.digest("hex"), length };
 }
 
 export async function describeFile(path: string, options: PublishOptions) {

@@ -6,12 +6,12 @@ import { RefusedError } from "../errors/refused_error.ts";
 import { StorageError } from "../errors/storage_error.ts";
 import { messageOf } from "../input/printable.ts";
 import type { Comparison } from "../storage/content/content_store.ts";
-import { hashOf } from "../storage/content/hash.ts";
 import { ReplacedError, UnpublishedError } from "../storage/errors.ts";
 import type { CatalogueEntry } from "../storage/item.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import type { Token } from "../storage/token.ts";
 import { compareUrl } from "./compare_url.ts";
+import { hashOf } from "./publish.ts";
 import { readContent } from "./publish_object.ts";
 
 /** The number of items checked at once, each on its own connection if it needs one. */

@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { hashOf } from "../../lib/publishing/publish.ts";
 import { ITEM_COLUMNS } from "../../lib/storage/catalogue/catalogue.ts";
-import { hashOf } from "../../lib/storage/content/hash.ts";
 import type { PublishedItem } from "../../lib/storage/item.ts";
 import type { Token } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";

@@ -1,6 +1,6 @@
 /** Storage into which a test publishes. */
 
-import { hashOf } from "../../lib/storage/content/hash.ts";
+import { hashOf } from "../../lib/publishing/publish.ts";
 import type { OpenStorage } from "../../lib/storage/engines/open_storage.ts";
 import type { PublishedItem } from "../../lib/storage/item.ts";
 import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
