@@ -1,4 +1,4 @@
-/** Comparing lines to import with the catalogue. */
+/** What a valid line says of its item, and how it compares with the catalogue. */
 
 import { createHash } from "node:crypto";
 import { RefusedError } from "../../errors/refused_error.ts";
