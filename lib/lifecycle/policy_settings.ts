@@ -32,8 +32,9 @@ export interface PolicySettings {
    */
   readonly brownouts?: readonly BrownoutSetting[] | undefined;
   /**
-   * The status in a brownout that has none of its own. Default: 503, because a brownout is temporary. RFC 9110 defines 410
-   * for resources that are likely gone for good, and feed readers delete an episode on 410.
+   * The status in a brownout that has none of its own. Default: 503, because a brownout is
+   * temporary. RFC 9110 defines 410 for resources that are likely gone for good, and feed readers
+   * delete an episode on 410.
    */
   readonly brownoutStatus?: BrownoutStatus | undefined;
   /** The response after the sunset: `gone` is 410, `redirect` is 308. Default: `gone`. */

@@ -71,8 +71,8 @@ export interface Product {
 /**
  * Returns the name and release under which to count a client. The name is that of the first product
  * that few other clients name, or else that of the browser. It has at most 64 characters, all
- * printable; those that would not be seen are escaped, as in `\u200b`. The release has at most 16 characters, and begins with a digit. Neither contains an
- * address or a token.
+ * printable; those that would not be seen are escaped, as in `\u200b`. The release has at most 16
+ * characters, and begins with a digit. Neither contains an address or a token.
  *
  * @param userAgent e.g. `Pocket%20Casts/7.5 CFNetwork/1410` for "Pocket Casts" and "7.5".
  * @returns The name is "(no User-Agent)" without a User-Agent, and "(other)" if the User-Agent

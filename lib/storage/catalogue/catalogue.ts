@@ -67,8 +67,9 @@ export interface Lookups extends Versioned {
 }
 
 /**
- * A catalogue in the tables `media_head_catalogue` and `media_head_item`. Every method throws {@linkcode StorageError}
- * when the engine fails. Publishing and unpublishing change its version in the same transaction.
+ * A catalogue in the tables `media_head_catalogue` and `media_head_item`. Every method throws
+ * {@linkcode StorageError} when the engine fails. Publishing and unpublishing change its version in
+ * the same transaction.
  */
 export class Catalogue implements Versioned {
   readonly #database: Database;

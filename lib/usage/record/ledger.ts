@@ -71,8 +71,8 @@ const HISTORY_FACTOR = 3;
 
 /**
  * A ledger in the tables `media_head_ledger`, `media_head_usage`, `media_head_day`,
- * `media_head_session`, `media_head_intent`, `media_head_hold` and `media_head_copy`. Every method throws
- * {@linkcode StorageError} if the engine fails.
+ * `media_head_session`, `media_head_intent`, `media_head_hold` and `media_head_copy`. Every method
+ * throws {@linkcode StorageError} if the engine fails.
  */
 export class Ledger {
   /** The copies of older records into this one. */
@@ -475,9 +475,9 @@ export class Ledger {
 
   /**
    * Starts the record again, a lease later than the present time of the database's clock: by then,
-   * no intent that was lost is in use any more. Instants later than the present become the present,
-   * intents hold no longer than a lease, holds last as long as they did, and rows of later days become today's. Deletes nothing, and
-   * ends no session.
+   * no intent that was lost is in use any more. Instants later than the present become the present:
+   * a hold that was to begin later lasts as long as it would have, intents last a lease from now at
+   * most, and rows of later days become today's. Deletes nothing, and ends no session.
    *
    * @returns The start of the record, in milliseconds since the epoch.
    */

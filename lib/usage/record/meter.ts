@@ -55,7 +55,7 @@ const COUNTED_METHODS = new Set([
 ]);
 
 export class UsageMeter {
-  /** Few, because unknown methods count as one, and statuses by class. */
+  /** Few, because unknown methods count as one, and statuses by class, except some 4xx. */
   readonly #counters = new Map<string, ClientCounter>();
   readonly #names = new ClientNames();
   readonly #field: string | undefined;

@@ -94,7 +94,7 @@ export interface UsageReport extends
   readonly clients: readonly ClientUsage[];
   /** Every client to ignore, even without calls. */
   readonly ignored: readonly IgnoredClient[];
-  /** Requests that are no calls, because a probe of a gate or the library's checker sent them. */
+  /** The requests of each probe of a gate, and those of `lifecycle check`. None is a call. */
   readonly probes: readonly { readonly probe: string; readonly requests: number }[];
   /** The number of calls that the verdict allows. */
   readonly atMost: number;

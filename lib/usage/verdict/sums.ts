@@ -27,7 +27,7 @@ export interface ClientUsage {
   readonly releases: readonly ReleaseUsage[];
 }
 
-/** The requests of one client, no calls, that were answered with one status from 400 to 499. */
+/** The other requests of one client to a route that were answered with one status, 400 to 499. */
 export interface ClientErrors {
   readonly route: string;
   /** The status, e.g. `404`. */
@@ -99,7 +99,7 @@ export async function addUp(
   };
 }
 
-/** Returns whether requests, no calls, were answered with a client error (RFC 9110 §15.5). */
+/** Returns whether other requests were answered with a client error (RFC 9110 §15.5). */
 function isClientError({ status, method }: UsageRow): boolean {
   return status.startsWith("4") && method !== "OPTIONS"; // which is no call, whatever its status
 }

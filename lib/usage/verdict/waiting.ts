@@ -25,7 +25,10 @@ export interface SessionsAndIntents {
   readonly startedBefore: number | undefined;
 }
 
-/** Reads the sessions and the intents, and before them the start of the record. Read the rows of the ledger afterwards. */
+/**
+ * Reads the sessions and the intents, and before them the start of the record. Read the rows of the
+ * ledger afterwards.
+ */
 export async function readSessions(
   ledger: Pick<Ledger, "sessions" | "intents" | "started">,
 ): Promise<SessionsAndIntents> {
