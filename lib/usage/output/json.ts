@@ -22,7 +22,6 @@ const INSTANTS = new Set([
   "since",
   "announcedUntil",
   "onRecordSince",
-  "reported",
   "started",
 ]);
 
