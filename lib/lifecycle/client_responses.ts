@@ -28,7 +28,7 @@ export function forOneClient(
   const [name, value] = kept.find(isCommon) ?? ["Cache-Control", ""];
   const hasExpires = kept.some(([name]) => name.toLowerCase() === "expires");
   const own = privateValue(value, { ...response, hasExpires });
-  const set = own === "" ? [] : [[name, own] as Field];
+  const set: Field[] = own === "" ? [] : [[name, own]];
   const at = kept.findIndex(isCommon);
   return at === -1 ? [...kept, ...set] : kept.toSpliced(at, 1, ...set);
 }

@@ -20,6 +20,6 @@ export function membersOf(token: Token, entry: CatalogueEntry) {
     token,
     kind,
     ...(sha256 === undefined ? undefined : { sha256 }),
-    publishedAt: new Date(publishedAt as number).toISOString(),
+    publishedAt: new Date(publishedAt).toISOString(),
   };
 }
