@@ -1,7 +1,7 @@
 /**
  * `deno task media`: the command line of operators. The exit status is 0 when all is done, 1 when
- * anything was refused or failed, and 2 on wrong usage. `usage --gate` has exit statuses of its
- * own.
+ * anything was refused or failed, 2 on wrong usage, and 128 plus its number after a signal to stop.
+ * `usage --gate` has exit statuses of its own.
  */
 
 import { Command } from "commander";
