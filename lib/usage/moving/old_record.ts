@@ -102,7 +102,8 @@ export class OldRecord {
   }
 
   /**
-   * Closes the record, unless it is closed already or had a heartbeat within the last minute.
+   * Closes the record, unless it is closed already, or a process that has not stopped sent it a
+   * heartbeat within the last minute.
    *
    * @param id The id of the copy.
    * @param into The name of the record into which it is copied.

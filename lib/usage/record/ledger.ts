@@ -66,7 +66,7 @@ interface AddedPart extends LedgerTime {
   readonly holds?: ReadHolds;
 }
 
-/** How many times as long as counts the days on which clients called are retained. */
+/** The days on which clients called are retained this many times as long as counts. */
 const HISTORY_FACTOR = 3;
 
 /**
