@@ -26,9 +26,9 @@ type Counts = Record<Comparison["state"] | "unused", number>;
 export function verifyCommand(context: Context): Command {
   return new Command("verify")
     .description(
-      "Compare published items with what storage and the public URLs have now. Prints a line for" +
+      "Compare published items with what storage and the public URLs have now. Print a line for" +
         " each difference: - missing, * different, ! cannot be checked, + content that no item" +
-        " uses; then a summary. Exits with 1 if there is any difference.",
+        " uses; then a summary. Exit 1 if there is any difference.",
     )
     .option("--content", "read all content and compare digests")
     .option("--no-urls", "leave public URLs out")

@@ -112,7 +112,11 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
       'a client that does not count for the verdict, as the report names it, e.g. "app curl"; repeatable',
       (name: string, others: string[] = []) => [...others, clientArgument(name)],
     )
-    .option("--at-most <calls>", "calls that the verdict allows", callsArgument)
+    .option(
+      "--at-most <calls>",
+      "the number of calls that the verdict allows; by default, none",
+      callsArgument,
+    )
     .option(
       "--trust-stops",
       "vouch for each time without a server: nothing else served, nothing was lost or restored, and no" +
