@@ -253,6 +253,11 @@ export function isRunning(session: Pick<Session, "ended" | "reported">, instant:
   return isOpen(session) && instant - session.reported < SHORTEST_GAP_MS;
 }
 
+/** Returns whether every call under an intent that came before an instant is on record. */
+export function isSettled({ settled }: Pick<Intent, "settled">, instant: number): boolean {
+  return settled !== undefined && settled > instant;
+}
+
 /** Lists the sessions of running servers after all others. */
 export function runningLast(sessions: readonly Session[]): Session[] {
   const latest = Math.max(...sessions.map(({ reported }) => reported));

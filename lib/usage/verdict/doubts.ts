@@ -6,6 +6,7 @@ import {
   type Intent,
   isOpen,
   isRunning,
+  isSettled,
   lagOf,
   LEASE_MS,
   type LedgerTime,
@@ -14,7 +15,6 @@ import {
   type Session,
   SHORTEST_GAP_MS,
 } from "../record/records.ts";
-import { isSettled } from "./waiting.ts";
 
 /** Why calls before an instant may not be on record. */
 export type Doubt =

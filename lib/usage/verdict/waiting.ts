@@ -5,6 +5,7 @@ import type { Ledger } from "../record/ledger.ts";
 import {
   type Intent,
   isRunning,
+  isSettled,
   lagOf,
   type LedgerTime,
   type Session,
@@ -67,11 +68,6 @@ export async function waitForHeartbeats(
     isFirst = false;
     return awaited.length === 0;
   });
-}
-
-/** Returns whether every call under an intent that came before an instant is on record. */
-export function isSettled({ settled }: Pick<Intent, "settled">, instant: number): boolean {
-  return settled !== undefined && settled > instant;
 }
 
 /** Reads until a condition is true, for `limit` milliseconds at most. Returns what was read last. */
