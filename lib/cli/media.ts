@@ -33,7 +33,7 @@ import { verifyCommand } from "./verify.ts";
 /** The commands that only print. */
 const PRINTING_COMMANDS = ["list", "export", "show"];
 
-/** Runs one command. */
+/** Runs the command that the arguments name, and returns the exit status. */
 export async function runMedia(args: readonly string[], program: Program): Promise<number> {
   const context = {
     ...program,

@@ -52,7 +52,6 @@ interface NoticePageOptions {
   readonly now: number;
 }
 
-/** Renders the page. */
 export function noticePage(
   notice: Notice,
   { items, types, now }: NoticePageOptions,

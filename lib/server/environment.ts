@@ -35,7 +35,6 @@ export function readVariables(path = ENV_FILE): Variables {
   return { get, warnings: [...unknownWarning(unknown), ...overriddenWarning(overridden)] };
 }
 
-/** Logs the warnings. */
 export function warnOfVariables({ warnings }: Variables, log: Log): void {
   for (const message of warnings) log({ event: "warning", message });
 }

@@ -57,9 +57,7 @@ type Attempt = <T>(step: () => T | Promise<T>) => Promise<T | undefined>;
 
 /** What is in the database. */
 interface Found {
-  /** The sessions on record. */
   readonly sessions: readonly Session[];
-  /** The holds on record. */
   readonly holds: readonly RecordedHold[];
   /** What is said of routes that are called, but deleted. */
   readonly deleted: readonly string[];

@@ -49,7 +49,6 @@ interface CommandOptions {
   readonly release?: true;
 }
 
-/** Creates the command. */
 export function holdCommand<Options>(host: HoldHost<Options>): Command {
   return new Command("hold")
     .description(

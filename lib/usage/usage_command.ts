@@ -65,7 +65,6 @@ export interface PageFile {
 /** The period in whole days, if none is given. */
 const DEFAULT_DAYS = 30;
 
-/** The options of a run. */
 interface RunOptions extends CommandOptions {
   /** Whether each client has to be silent for its longest pause, if that is longer. */
   readonly isByRhythm: boolean;
@@ -86,7 +85,6 @@ interface CommandOptions {
   readonly json?: true;
 }
 
-/** Creates the command. */
 export function usageCommand<Options>(host: UsageHost<Options>): Command {
   const exclusive = (flags: string, description: string, conflicts: string[]) =>
     new Option(flags, description).conflicts(conflicts);

@@ -44,7 +44,6 @@ const SHARED_FIELDS = new Set([
   "x-accel-expires",
 ]);
 
-/** How to check. */
 interface CheckOptions {
   /** Fields to send with each request. */
   readonly fields?: Field[] | undefined;

@@ -6,7 +6,6 @@ import { joinRecords } from "./csv_records.ts";
 import { type LineMembers, parseLine, shownLine } from "./valid_line.ts";
 import { type ImportLine, MAX_LINE_BYTES, readLines } from "./lines.ts";
 
-/** What is imported. */
 export interface ImportInput {
   /**
    * The lines before the first to import: in CSV, those that name the members. Refused lines need

@@ -133,7 +133,6 @@ type Line = ContentLine | LineOf<"url"> | LineOf<"content"> | LineOf<"tombstone"
 /** A valid line whose content may have to be read, for example to detect its kind. */
 export type ContentLine = LineOf<"file"> | LineOf<"object">;
 
-/** A valid line. */
 export type ValidLine =
   | ContentLine
   | LineOf<"url"> & { readonly kind: Kind }

@@ -12,7 +12,6 @@ interface StepPart {
   readonly last: Key | undefined;
 }
 
-/** A step of a copy. */
 export interface Step {
   readonly name: string;
   /** Returns the part after a key. The key is empty at first. */

@@ -23,7 +23,6 @@ export const FIRST = "";
 const UNDER_WAY =
   `SELECT id FROM media_head_copy WHERE completed IS NULL AND position <> '${FIRST}'`;
 
-/** One part of a copy. */
 export interface CopyPart {
   readonly intents?: readonly Intent[];
   readonly sessions?: readonly Session[];

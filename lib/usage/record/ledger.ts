@@ -53,7 +53,6 @@ export interface BeginOptions {
   readonly lost?: Session | undefined;
 }
 
-/** A session that has begun. */
 export interface BegunSession {
   readonly began: number;
   readonly timeline: string;

@@ -89,7 +89,6 @@ export interface RecorderOptions {
   readonly log: Log;
 }
 
-/** A session that is registered. */
 interface Registered {
   readonly ledger: Ledger;
   /** The session as this process last knew it to be in the ledger. */
@@ -178,7 +177,6 @@ export class Recorder {
     return this.#policies.current;
   }
 
-  /** Whether the process is registered. */
   get isRegistered(): boolean {
     return this.#registered !== undefined;
   }

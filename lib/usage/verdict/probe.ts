@@ -13,9 +13,7 @@ import type { Answer, HiddenCalls } from "./hidden_calls.ts";
 import { HEARTBEAT_LIMIT_MS, poll } from "./waiting.ts";
 
 export interface ProbeOptions {
-  /** The public URL. */
   readonly url: string;
-  /** The routes to probe. */
   readonly routes: readonly string[];
   /** The policies that the servers announce. */
   readonly policies: RoutePolicies;

@@ -30,7 +30,6 @@ export type RouteVerdict = Verdict & SilentClients & {
   readonly recovery: string | undefined;
 };
 
-/** The verdicts of a report. */
 export interface Verdicts {
   /** The verdict on all routes. */
   readonly verdict: Verdict;
@@ -47,7 +46,6 @@ interface JudgedRoute extends SilentClients, Pick<RouteVerdict, "route" | "annou
   readonly clients: readonly ClientUsage[];
 }
 
-/** Judges routes. */
 export function judgeRoutes(
   evidence: Evidence,
   routes: readonly JudgedRoute[],
