@@ -30,7 +30,7 @@ const ANNOUNCED = z.object({
   afterSunset: z.enum(["gone", "redirect"])
     .describe("The answer after the sunset: 410, or 308 to the successor"),
   holds: z.array(HOLD)
-    .describe("Times in which brownouts and the sunset were called off; the dates are those left"),
+    .describe("Each called brownouts off, or put the sunset off; the dates are those left"),
 });
 const { deprecatedAt, sunsetAt, brownouts, brownoutStatus, afterSunset, holds } = ANNOUNCED.shape;
 
