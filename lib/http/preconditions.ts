@@ -1,11 +1,18 @@
 /**
- * Conditional requests (RFC 9110 §13): a function for each condition, and their order of
- * evaluation.
+ * Conditional requests (RFC 9110 §13): a function for each condition, their order of evaluation, and
+ * the entity tags in them (§8.8.3).
  */
 
 import { type ByteRange, parseByteRange } from "./byte_range.ts";
-import { type EntityTag, matchesStrongly, matchesWeakly, parseEntityTags } from "./entity_tag.ts";
 import { parseHttpDate } from "./http_date.ts";
+
+/** An entity tag, e.g. `W/"a,b"` is `{ weak: true, opaque: "a,b" }`. */
+export interface EntityTag {
+  /** Whether `W/` precedes it. */
+  readonly weak: boolean;
+  /** The text between the quotes. It may contain commas. */
+  readonly opaque: string;
+}
 
 /** The validators against which conditions are evaluated. */
 export interface Validators {
@@ -103,4 +110,33 @@ function ifRange(fields: Headers, { etag, lastModified }: Validators, now: numbe
   if (!/^(W\/)?"[^"]*"$/.test(value)) return false; // a single tag, not a list
   const tags = parseEntityTags(value);
   return tags !== "*" && tags.length === 1 && matchesStrongly(tags[0] as EntityTag, etag);
+}
+
+/** Matches a tag. Its characters (etagc) are %x21, %x23-7E and obs-text, so never a quote. */
+const TAG = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g;
+const LIST = /^[ \t,]*(?:(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"[ \t]*(?:$|,[ \t,]*))*$/;
+
+/**
+ * Parses If-Match or If-None-Match: `*`, or a list of entity tags, scanned as quoted strings
+ * because tags may contain commas. Empty list elements are skipped (RFC 9110 §5.6.1).
+ *
+ * @returns `"*"`, or the tags; an empty list if any part is malformed, so that it matches nothing.
+ */
+export function parseEntityTags(value: string): "*" | EntityTag[] {
+  if (/^[ \t]*\*[ \t]*$/.test(value)) return "*"; // trim() would strip more
+  if (!LIST.test(value)) return [];
+  return [...value.matchAll(TAG)].map(([, weak, opaque = ""]) => ({
+    weak: weak !== undefined,
+    opaque,
+  }));
+}
+
+/** Compares tags strongly (RFC 9110 §8.8.3.2): they match if equal, and neither is weak. */
+export function matchesStrongly(a: EntityTag, b: EntityTag): boolean {
+  return !a.weak && !b.weak && a.opaque === b.opaque;
+}
+
+/** Compares tags weakly (RFC 9110 §8.8.3.2): they match if equal, weak or not. */
+export function matchesWeakly(a: EntityTag, b: EntityTag): boolean {
+  return a.opaque === b.opaque;
 }

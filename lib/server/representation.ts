@@ -7,8 +7,8 @@ import type { PublishedItem } from "../storage/item.ts";
 import type { ItemStorage, OnFault } from "../storage/storage.ts";
 import type { Body, Field } from "../http/outcome.ts";
 import type { ByteRange } from "../http/byte_range.ts";
-import { inlineDisposition } from "../http/content_disposition.ts";
 import { formatHttpDate } from "../http/http_date.ts";
+import { percentEncode } from "../http/percent_encoding.ts";
 import type { Validators } from "../http/preconditions.ts";
 
 export interface Representation extends Validators {
@@ -61,6 +61,21 @@ export function lengthFields(length: number, range: ByteRange | undefined): Fiel
     ["Content-Length", String(range.last - range.first + 1)],
     ["Content-Range", `bytes ${range.first}-${range.last}/${length}`],
   ];
+}
+
+/**
+ * Returns a Content-Disposition (RFC 6266) for inline display, with a file name for saving.
+ *
+ * @param filename Any text without control characters.
+ * @returns e.g. `inline; filename="a.mp3"`. If the name is not ASCII, an ASCII fallback comes first,
+ *   for recipients that do not support the extended form of RFC 8187 after it.
+ */
+export function inlineDisposition(filename: string): string {
+  const plain = filename.replaceAll(/[^\x20-\x7e]/gu, "_");
+  const quoted = `inline; filename="${plain.replaceAll(/["\\]/g, "\\$&")}"`;
+  // Some recipients percent-decode the plain form (RFC 6266, appendix D).
+  if (plain === filename && !filename.includes("%")) return quoted;
+  return `${quoted}; filename*=UTF-8''${percentEncode(filename)}`;
 }
 
 /** Returns the value of Repr-Digest (RFC 9530 §3) for a SHA-256 in hexadecimal digits. */
