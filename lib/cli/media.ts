@@ -75,12 +75,12 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     }
     if (error instanceof OwnerError) {
       printError(`media: ${error.message}:\n  ${await lineAsOwner(error, args)}`);
-      return EXIT_STATUS.refused;
+      return exitStatusAfter(error, args);
     }
     if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;
     if (isPipeClosed(error) && PRINTING_COMMANDS.includes(args[0] ?? "")) return EXIT_STATUS.done;
     printError(`media: ${messageOf(error)}`);
-    return exitStatusAfter(error);
+    return exitStatusAfter(error, args);
   }
 }
 

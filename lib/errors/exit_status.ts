@@ -26,16 +26,30 @@ export class ExitError extends Error {
 /**
  * Prints the error of a command that ends as none should, or that could not even be loaded.
  *
- * @returns Its exit status. A gate that fails knows nothing, and 1 would mean that there were calls;
- *   for `lifecycle check`, 1 would mean a fault that it found.
+ * @returns Its exit status.
  */
 export function exitStatusOfCrash(error: unknown, args: readonly string[]): number {
-  console.error(error);
-  if (args.some((word) => word.startsWith("--gate"))) return EXIT_STATUS.unknown;
-  return args[0] === "check" ? EXIT_STATUS.wrongUsage : EXIT_STATUS.refused;
+  try {
+    console.error(error);
+  } catch { // a full disk must not change the exit status
+  }
+  return exitStatusAfter(error, args);
 }
 
-/** Returns the exit status of a command that was refused, or failed. */
-export function exitStatusAfter(error: unknown): number {
-  return error instanceof WrongUsageError ? EXIT_STATUS.wrongUsage : EXIT_STATUS.refused;
+/**
+ * Returns the exit status of a command that was refused, or failed. A gate that fails knows nothing,
+ * and 1 would mean that there were calls; for `lifecycle check`, 1 would mean a fault that it found.
+ *
+ * @param args The words after the program's name.
+ */
+export function exitStatusAfter(error: unknown, args: readonly string[]): number {
+  if (error instanceof WrongUsageError) return EXIT_STATUS.wrongUsage;
+  if (isGate(args)) return EXIT_STATUS.unknown;
+  const command = args.find((word) => !word.startsWith("-"));
+  return command === "check" ? EXIT_STATUS.wrongUsage : EXIT_STATUS.refused;
+}
+
+/** Returns whether the exit status has to be a verdict. */
+export function isGate(args: readonly string[]): boolean {
+  return args.some((word) => word.startsWith("--gate"));
 }

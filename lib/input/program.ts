@@ -1,7 +1,7 @@
 /** How a program runs its commands. */
 
 import { type Command, CommanderError } from "commander";
-import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
+import { EXIT_STATUS, ExitError, isGate } from "../errors/exit_status.ts";
 
 /** How a program prints. */
 interface Printing {
@@ -15,7 +15,8 @@ interface Printing {
  * Runs the command that the arguments name, or prints help or the version.
  *
  * @param program The program, to which the commands are added.
- * @returns The exit status: 0 done, 2 wrong usage, or that of an `ExitError`.
+ * @returns The exit status: 0 done, 2 wrong usage, or help in place of a gate's verdict; or that of an
+ *   `ExitError`.
  * @throws Any other error of the command, and that of `printHelp`.
  */
 export async function runProgram(
@@ -44,6 +45,7 @@ export async function runProgram(
     if (!(error instanceof CommanderError)) throw error;
     if (help === "") return EXIT_STATUS.wrongUsage; // and it has printed what is wrong
     await printHelp(help.trimEnd());
+    if (isGate(args)) return EXIT_STATUS.wrongUsage; // 0 would mean that it is clear
   }
   return EXIT_STATUS.done;
 }

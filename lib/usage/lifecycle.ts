@@ -1,7 +1,7 @@
 /** The program `lifecycle`: its commands, and how they are run. */
 
 import { Command } from "commander";
-import { EXIT_STATUS, exitStatusAfter } from "../errors/exit_status.ts";
+import { exitStatusAfter } from "../errors/exit_status.ts";
 import { RefusedError } from "../errors/refused_error.ts";
 import { StorageError } from "../errors/storage_error.ts";
 import { runProgram } from "../input/program.ts";
@@ -16,9 +16,6 @@ const COMMANDS = new Map([
   ["usage", async () => (await import("./lifecycle_usage.ts")).lifecycleUsageCommand()],
   ["hold", async () => (await import("./lifecycle_hold.ts")).lifecycleHoldCommand()],
 ]);
-
-/** The commands whose exit status is 1 if they are refused. */
-const REFUSABLE = ["usage", "hold"];
 
 /**
  * Runs a command.
@@ -43,7 +40,6 @@ export async function runLifecycle(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;
     printError(`lifecycle: ${messageOf(error)}`);
-    // For `check`, 1 would be a fault that it found.
-    return REFUSABLE.includes(name) ? exitStatusAfter(error) : EXIT_STATUS.wrongUsage;
+    return exitStatusAfter(error, args);
   }
 }

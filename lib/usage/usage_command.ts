@@ -2,11 +2,8 @@
 
 import { Command, Option } from "commander";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
-import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
-import { StorageError } from "../errors/storage_error.ts";
 import { argument, numberArgument } from "../input/arguments.ts";
 import { messageOf } from "../input/printable.ts";
-import { describeError } from "../log/log.ts";
 import { copyJson, copyText } from "./moving/copy_texts.ts";
 import { usageJson } from "./output/json.ts";
 import { usagePage } from "./output/operator_page.ts";
@@ -148,20 +145,12 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
       if (options.gate === undefined && options.ignore !== undefined) {
         command.error("error: option '--ignore <client>' needs '--gate'");
       }
-      try {
-        const isByRhythm = options.gate === true ||
-          options.gate === undefined && command.getOptionValueSource("days") === "default";
-        await host.withSource(
-          options,
-          (source) => runCommand(source, { ...options, isByRhythm }, host),
-        );
-      } catch (error) {
-        const isUsual = error instanceof ExitError || error instanceof WrongUsageError;
-        if (options.gate === undefined || isUsual) throw error;
-        const isExpected = error instanceof RefusedError || error instanceof StorageError;
-        host.printError(isExpected ? messageOf(error) : describeError(error));
-        throw new ExitError(EXIT_STATUS.unknown);
-      }
+      const isByRhythm = options.gate === true ||
+        options.gate === undefined && command.getOptionValueSource("days") === "default";
+      await host.withSource(
+        options,
+        (source) => runCommand(source, { ...options, isByRhythm }, host),
+      );
     });
 }
 

@@ -1,13 +1,12 @@
 /** The gate's exit status is a verdict, or 2 for a command line or setting that is wrong. */
 
 import { definePolicy } from "@media-head/lifecycle";
-import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
-import { ExitError } from "../../lib/errors/exit_status.ts";
+import { exitStatusAfter } from "../../lib/errors/exit_status.ts";
 import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { StorageError } from "../../lib/errors/storage_error.ts";
 import { openUsage } from "../../lib/usage/mod.ts";
-import { usageCommand } from "../../lib/usage/usage_command.ts";
 import { copyProject } from "../support/copy.ts";
 import { lifecycle } from "../support/lifecycle_cli.ts";
 import { openLocal } from "../support/local_storage.ts";
@@ -190,23 +189,35 @@ test("media usage --gate fails with 3 where even the command cannot be loaded", 
     }
   }));
 
-Deno.test("a gate that cannot be asked is unknown, whatever the error", async () => {
+Deno.test("a gate that cannot be asked is unknown, whatever the error", () => {
   const errors = [
     new RefusedError("PostgreSQL needs the package pg"),
     new StorageError("sqlite", "down"),
     new TypeError("a bug"),
   ];
   for (const error of errors) {
-    const said: string[] = [];
-    const run = (...args: string[]) =>
-      usageCommand({
-        print: () => Promise.resolve(),
-        printError: (text) => void said.push(text),
-        withSource: () => Promise.reject(error),
-      }).parseAsync(args, { from: "user" });
-    const { status } = await assertRejects(() => run("--gate", "1"), ExitError);
-    assertEquals(status, UNKNOWN);
-    assertMatch(said.join("\n"), new RegExp(error.message));
-    await assertRejects(() => run(), error.constructor as ErrorConstructor, error.message);
+    assertEquals(exitStatusAfter(error, ["usage", "--gate", "1"]), UNKNOWN);
+    assertEquals(exitStatusAfter(error, ["usage"]), 1);
+    assertEquals(exitStatusAfter(error, ["--", "check", "http://a"]), 2);
   }
 });
+
+const HELP = [
+  ...[["usage", "--gate", "1", "--help"], ["usage", "-h", "--gate"], ["help", "usage", "--gate=1"]],
+  ...[["--help", "usage", "--gate"], ["--version", "usage", "--gate"], ["-V", "usage", "--gate"]],
+];
+
+test("a gate that prints help or the version fails with 2, because 0 would mean clear", () =>
+  inFolder(async (folder) => {
+    for (const words of HELP) {
+      for (
+        const { code, stdout, stderr } of [
+          await lifecycle(...words),
+          await mediaHere(folder, words),
+        ]
+      ) {
+        assertEquals([code, stderr], [WRONG_USAGE, ""], words.join(" "));
+        assertMatch(stdout, /^Usage: |^(?:media-head )?\d+\.\d+\.\d+\n$/);
+      }
+    }
+  }));

@@ -3,7 +3,8 @@
  * backup, and what the gate says then.
  */
 
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
+import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { needing, program } from "../support/permissions.ts";
@@ -97,7 +98,7 @@ async function play(how: "standby" | "restored", folder: string): Promise<void> 
   const copy = all.use(await PostgresServer.copy(primary, how));
   if (how === "standby") {
     await fallBehind(copy, primary);
-    assertEquals((await askVerdict(copy.urlOf(running.name))).status, UNKNOWN, "it is a replica");
+    await assertRejects(() => askVerdict(copy.urlOf(running.name)), RefusedError, "a replica");
   }
   const before = await callsOn(primary, running);
   for (const site of [running, killed]) await callTwice(site);
