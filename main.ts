@@ -591,7 +591,7 @@ export async function main(routes: readonly Route[]): Promise<void> {
     Deno.exit(await checkStart(routes));
   }
   if (command === "--version" && args.length === 0) {
-    const { printLines } = await import("./lib/server/process.ts");
+    const { printLines } = await import("./lib/server/print_lines.ts");
     Deno.exit(await printLines([`media-head ${VERSION}`]));
   }
   const got = Deno.args.join(" ");

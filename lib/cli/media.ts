@@ -9,6 +9,7 @@ import { EXIT_STATUS, exitStatusAfter } from "../errors/exit_status.ts";
 import { RefusedError } from "../errors/refused_error.ts";
 import { StorageError } from "../errors/storage_error.ts";
 import { messageOf } from "../input/printable.ts";
+import { isPipeClosed } from "../input/print.ts";
 import { runProgram } from "../input/program.ts";
 import { ConfigError, readConfig } from "../server/config.ts";
 import { readVariables } from "../server/environment.ts";
@@ -23,7 +24,7 @@ import { mediaHoldCommand } from "./hold.ts";
 import { importCommand } from "./import.ts";
 import { InterruptedError } from "./interruption.ts";
 import { listCommand } from "./list.ts";
-import { print, printError } from "./print.ts";
+import { printError } from "./print.ts";
 import { publishCommand } from "./publish.ts";
 import { showCommand } from "./show.ts";
 import { unpublishCommand } from "./unpublish.ts";
@@ -58,12 +59,7 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     mediaHoldCommand,
   ];
   try {
-    return await runProgram(
-      media,
-      commands.map((command) => command(context)),
-      args,
-      { printHelp, printError },
-    );
+    return await runProgram(media, commands.map((command) => command(context)), args);
   } catch (error) {
     if (error instanceof ConfigError) {
       printError(error.message);
@@ -82,15 +78,4 @@ export async function runMedia(args: readonly string[], program: Program): Promi
     printError(`media: ${messageOf(error)}`);
     return exitStatusAfter(error, args);
   }
-}
-
-async function printHelp(text: string): Promise<void> {
-  await print(text).catch((error) => {
-    if (!isPipeClosed(error)) throw error;
-  });
-}
-
-/** Returns whether the reader has closed the pipe, such as `head`, which has read enough. */
-function isPipeClosed({ cause }: Error): boolean {
-  return cause instanceof Deno.errors.BrokenPipe;
 }

@@ -1,32 +1,22 @@
-/** What commands print. */
+/** What commands print, in place of the line that shows their progress. */
 
-import { RefusedError } from "../errors/refused_error.ts";
-import { printableLines } from "../input/printable.ts";
-import { writeAll } from "../input/write_all.ts";
+import * as output from "../input/print.ts";
 import { clearProgress } from "./progress.ts";
 
 /**
  * Prints one or more lines to standard output, with unprintable characters escaped.
  *
- * @throws {RefusedError} When the output cannot be written, or its reader has closed the pipe.
+ * @throws {RefusedError} If they cannot be written, e.g. because the reader has closed the pipe.
  */
-export async function print(line: string): Promise<void> {
+export async function print(text: string): Promise<void> {
   clearProgress();
-  const bytes = new TextEncoder().encode(`${printableLines(line)}\n`);
-  try {
-    await writeAll(Deno.stdout, bytes);
-  } catch (cause) {
-    throw new RefusedError("The output cannot be written", { cause });
-  }
+  await output.print(text);
 }
 
 /** Prints a message to standard error, with unprintable characters escaped. */
 export function printError(text: string): void {
   clearProgress();
-  try {
-    console.error(printableLines(text));
-  } catch { // a full disk must not change the exit status
-  }
+  output.printError(text);
 }
 
 const reported = new Set<string>();

@@ -2,14 +2,7 @@
 
 import { type Command, CommanderError } from "commander";
 import { EXIT_STATUS, ExitError, isGate } from "../errors/exit_status.ts";
-
-/** How a program prints. */
-interface Printing {
-  /** Prints help, or the version, to standard output. Rejects if it cannot be written. */
-  readonly printHelp: (text: string) => Promise<void>;
-  /** Prints what is wrong with the arguments to standard error. */
-  readonly printError: (text: string) => void;
-}
+import { isPipeClosed, print, printError } from "./print.ts";
 
 /**
  * Runs the command that the arguments name, or prints help or the version.
@@ -17,13 +10,12 @@ interface Printing {
  * @param program The program, to which the commands are added.
  * @returns The exit status: 0 done, 2 wrong usage, or help in place of a gate's verdict; or that of an
  *   `ExitError`.
- * @throws Any other error of the command, and that of `printHelp`.
+ * @throws Any other error of the command, and a `RefusedError` if help cannot be written.
  */
 export async function runProgram(
   program: Command,
   commands: readonly Command[],
   args: readonly string[],
-  { printHelp, printError }: Printing,
 ): Promise<number> {
   let help = "";
   program
@@ -44,7 +36,9 @@ export async function runProgram(
     if (error instanceof ExitError) return error.status;
     if (!(error instanceof CommanderError)) throw error;
     if (help === "") return EXIT_STATUS.wrongUsage; // and it has printed what is wrong
-    await printHelp(help.trimEnd());
+    await print(help.trimEnd()).catch((error) => {
+      if (!isPipeClosed(error)) throw error;
+    });
     if (isGate(args)) return EXIT_STATUS.wrongUsage; // 0 would mean that it is clear
   }
   return EXIT_STATUS.done;

@@ -8,7 +8,6 @@ import { type Config, ConfigError } from "./config.ts";
 import { type Listen, Listener } from "./listener.ts";
 import { onStopSignal } from "./stop_signal.ts";
 import { messageOf } from "../input/printable.ts";
-import { writeAll } from "../input/write_all.ts";
 
 /** Thrown when the server cannot start. Its message is for the operator. */
 export class StartError extends Error {
@@ -121,18 +120,4 @@ export function reasonOf(error: unknown): string {
   const expected = [StartError, ConfigError, StorageError];
   if (!expected.some((type) => error instanceof type)) throw error;
   return messageOf(error as Error);
-}
-
-/** Prints lines to standard output. Returns the exit status: 1 if they cannot be written. */
-export async function printLines(lines: readonly string[]): Promise<number> {
-  try {
-    await writeAll(
-      Deno.stdout,
-      new TextEncoder().encode(lines.map((line) => `${line}\n`).join("")),
-    );
-    return 0;
-  } catch (cause) {
-    console.error(`media-head: ${messageOf({ message: "The output cannot be written", cause })}`);
-    return 1;
-  }
 }

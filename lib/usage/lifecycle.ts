@@ -4,9 +4,9 @@ import { Command } from "commander";
 import { exitStatusAfter } from "../errors/exit_status.ts";
 import { RefusedError } from "../errors/refused_error.ts";
 import { StorageError } from "../errors/storage_error.ts";
-import { runProgram } from "../input/program.ts";
 import { messageOf } from "../input/printable.ts";
-import { print, printError } from "./print.ts";
+import { printError } from "../input/print.ts";
+import { runProgram } from "../input/program.ts";
 
 const VERSION = "0.1.0";
 
@@ -36,7 +36,7 @@ export async function runLifecycle(args: readonly string[]): Promise<number> {
     )
     .version(VERSION);
   try {
-    return await runProgram(program, commands, args, { printHelp: print, printError });
+    return await runProgram(program, commands, args);
   } catch (error) {
     if (!(error instanceof RefusedError || error instanceof StorageError)) throw error;
     printError(`lifecycle: ${messageOf(error)}`);

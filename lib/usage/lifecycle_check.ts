@@ -5,8 +5,8 @@ import { ExitError } from "../errors/exit_status.ts";
 import type { Field } from "../http/outcome.ts";
 import { argument, headerOption, httpUrlArgument } from "../input/arguments.ts";
 import { printable } from "../input/printable.ts";
+import { print } from "../input/print.ts";
 import { check } from "../lifecycle/checking/check.ts";
-import { print } from "./print.ts";
 
 interface CommandOptions {
   readonly json?: true;

@@ -1,9 +1,9 @@
 /** `lifecycle hold`, for a record that applications keep with `openUsage()`. */
 
 import type { Command } from "commander";
+import { print, printError } from "../input/print.ts";
 import { holdCommand } from "./hold_command.ts";
 import { type DatabaseOption, databaseOption, withLedger } from "./lifecycle_record.ts";
-import { print, printError } from "./print.ts";
 
 export function lifecycleHoldCommand(): Command {
   return holdCommand<DatabaseOption>({

@@ -3,7 +3,7 @@
 import { Option } from "commander";
 import { type DatabasePlace, requireDatabaseUrl } from "../database/place.ts";
 import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
-import { printError } from "./print.ts";
+import { printError } from "../input/print.ts";
 import type { Ledger } from "./record/ledger.ts";
 import { openLedger } from "./record/open_ledger.ts";
 

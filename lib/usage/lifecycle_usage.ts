@@ -9,10 +9,10 @@ import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
 import type { Field } from "../http/outcome.ts";
 import { headerOption, httpUrlArgument } from "../input/arguments.ts";
 import { quoted, withoutPassword } from "../input/printable.ts";
+import { print, printError } from "../input/print.ts";
 import type { Session } from "./record/records.ts";
 import { judgedRoutes, latestSession } from "./verdict/announcements.ts";
 import { type DatabaseOption, databaseOption, withLedger } from "./lifecycle_record.ts";
-import { print, printError } from "./print.ts";
 import { type PageFile, usageCommand, type UsageSource } from "./usage_command.ts";
 
 /** The options that this command adds to those of every usage command. */

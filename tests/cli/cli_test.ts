@@ -12,6 +12,7 @@ import { plainHandler } from "../support/handlers.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { inFolder, media, mediaCommand, mediaHere } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
+import { captureOutput } from "../support/output.ts";
 import { fromRoot, SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { LINUX, needing, program, shared, type Test } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
@@ -297,7 +298,9 @@ needing("processes", LINUX, program("sh"))(
 );
 
 test("media and each command report that their help cannot be written", async () => {
-  using _stdout = stub(Deno.stdout, "write", () => Promise.reject(new Error("full")));
+  using _stdout = captureOutput(() => {
+    throw new Error("full");
+  });
   for (const command of ["", "publish", "unpublish", "verify", "import", ...READING]) {
     using printed = stub(console, "error");
     const args = [command, "--help"].filter((word) => word !== "");

@@ -386,7 +386,7 @@ needing("processes", LINUX, program("sh"))(
       assertEquals((await unread.status).code, 1);
       assertMatch(
         await messages,
-        /^Published 1, [^\n]*\nmedia: [^\n]* \(Broken pipe[^\n]*\)\n$/,
+        /^Published 1, [^\n]*\nmedia: [^\n]* \(write EPIPE\)\n$/,
       );
       assertEquals(parseLines((await mediaHere(folder, ["export"])).stdout).length, 2);
     }),

@@ -3,6 +3,7 @@
 import { stub } from "@std/testing/mock";
 import { runMedia } from "../../lib/cli/media.ts";
 import { createHandler } from "../../main.ts";
+import { captureOutput } from "./output.ts";
 import { fromRoot } from "./paths.ts";
 import { MAIN, ROUTES } from "./routes.ts";
 import { storageIn, taskFlags } from "./server.ts";
@@ -53,10 +54,7 @@ export async function mediaHere(
   const variables: Record<string, string> = { ...storageIn(folder), ...environment };
   let [stdout, stderr] = ["", ""];
   using _env = stub(Deno.env, "get", (name) => variables[name] ?? ""); // and nothing of .env
-  using _stdout = stub(Deno.stdout, "write", (bytes) => {
-    stdout += new TextDecoder().decode(bytes);
-    return Promise.resolve(bytes.length);
-  });
+  using _stdout = captureOutput((text) => stdout += text);
   using _stderr = stub(console, "error", (text) => stderr += `${text}\n`);
   using _signals = stub(Deno, "addSignalListener");
   const code = await runMedia(args, { routes: ROUTES, createHandler });

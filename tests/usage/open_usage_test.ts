@@ -13,7 +13,6 @@ import { assertSpyCalls, stub } from "@std/testing/mock";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import process from "node:process";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteAt } from "../../lib/database/place.ts";
 import { nodeRuntime } from "../../lib/database/sqlite/node_runtime.ts";
@@ -28,6 +27,7 @@ import { askGate } from "../support/gate.ts";
 import { lifecycle } from "../support/lifecycle_cli.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
+import { captureOutput } from "../support/output.ts";
 import { needing } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { until } from "../support/within.ts";
@@ -611,14 +611,10 @@ test("lifecycle usage refuses wrong words, and probes a route only by a URL unde
     await usage.close();
     let text = "";
     let isFull = false;
-    const write = ((part: string, done?: () => void) => {
-      if (isFull) return process.stdout.emit("error", new Error("full"));
+    using _stdout = captureOutput((part) => {
+      if (isFull) throw new Error("full");
       text += part;
-      done?.();
-      return true;
-    }) as typeof process.stdout.write;
-    using _stdout = stub(process.stdout, "write", write);
-    using _stderr = stub(process.stderr, "write", write);
+    });
     using _error = stub(console, "error", (line) => void (text += line));
     const record = ["--database", `sqlite:${folder}/calls.sqlite`];
     const rows: [words: string[], status: number, message: RegExp][] = [
