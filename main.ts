@@ -23,6 +23,7 @@ import { CORS_FIELDS } from "./lib/http/cors.ts";
 import { isHost } from "./lib/http/host.ts";
 import { type Field, NO_STORE, NO_TRANSFORM, textOutcome } from "./lib/http/outcome.ts";
 import { evaluatePreconditions, requestedRange } from "./lib/http/preconditions.ts";
+import { quoted } from "./lib/input/printable.ts";
 import { announcementFields } from "./lib/lifecycle/announcement.ts";
 import { isBreaking } from "./lib/lifecycle/breaking.ts";
 import {
@@ -594,8 +595,8 @@ export async function main(routes: readonly Route[]): Promise<void> {
     const { printLines } = await import("./lib/server/print_lines.ts");
     Deno.exit(await printLines([`media-head ${VERSION}`]));
   }
-  const got = Deno.args.join(" ");
-  console.error(`media-head: expected no argument, --check, --version or "media", got "${got}"`);
+  const got = quoted(Deno.args.join(" "));
+  console.error(`media-head: expected no argument, --check, --version or "media", got ${got}`);
   Deno.exit(2);
 }
 

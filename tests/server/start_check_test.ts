@@ -197,10 +197,10 @@ test("--version prints the version, and other arguments are wrong usage", () =>
       const expected = /^media-head: The output cannot be written \(.*\)\n$/;
       assertMatch(new TextDecoder().decode(stderr), expected);
     }
-    for (const args of [["--chekc"], ["--check", "now"], ["serve"]]) {
+    for (const args of [["--chekc"], ["--check", "now"], ["serve"], ["\x1b[2J"]]) {
       const { code, err } = await run(args, folder);
       assertEquals(code, 2);
-      const got = args.join(" ");
+      const got = args.join(" ").replace("\x1b", "\\u001b");
       assertEquals(
         err,
         `media-head: expected no argument, --check, --version or "media", got "${got}"\n`,
