@@ -82,6 +82,9 @@ interface CommandOptions {
   readonly json?: true;
 }
 
+/** The options that say what to report, and how. */
+const OF_REPORTS = ["days", "gate", "route", "ignore", "atMost", "trustStops", "client", "html"];
+
 export function usageCommand<Options>(host: UsageHost<Options>): Command {
   const exclusive = (flags: string, description: string, conflicts: string[]) =>
     new Option(flags, description).conflicts(conflicts);
@@ -94,7 +97,7 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
         "print only the verdicts, the first one on all routes: exit 0 if each client has been silent" +
           " for 30 whole days and today so far, or for its longest pause if that is longer; 1 if one" +
           " has not, 3 if unknown; with DAYS, all have to be silent for so many days",
-        ["html", "restart", "days"],
+        ["html", "days"],
       ).argParser(daysArgument),
     )
     .option(
@@ -122,7 +125,7 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
       exclusive(
         "--client <client>",
         "report on this client only, with nothing of the others",
-        ["gate", "restart", "ignore", "atMost"],
+        ["gate", "ignore", "atMost"],
       ),
     )
     .option("--html <file>", "write a page; with --client, one to send to the client's owner")
@@ -131,14 +134,14 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
       exclusive(
         "--restart",
         "start the record again, a day from now, for example after a backup was restored; deletes nothing",
-        ["html"],
+        OF_REPORTS,
       ),
     )
     .addOption(
       exclusive(
         "--copy-from <url>",
         "add an older record to this one, and close the older one: sqlite:PATH, or postgres://…",
-        ["gate", "html", "client", "restart", "ignore", "atMost", "trustStops", "route", "days"],
+        [...OF_REPORTS, "restart"],
       ),
     )
     .action(async (options: CommandOptions & Options, command: Command) => {

@@ -152,17 +152,13 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   assertEquals(alone.code, 2);
   assertStringIncludes(alone.stderr, "option '--ignore <client>' needs '--gate'");
   const gated = [["--days", "3"], ["--html", "x"], ["--client", "x"], ["--restart"]];
-  const restarting = [["--restart", "--html", "y"]];
-  const copying = [["--gate", "1"], ["--restart"], ["--route", "x"], ["--days", "3"], [
-    "--html",
-    "x",
-  ]]
-    .map((args) => ["--copy-from", "sqlite:y", ...args]);
+  const report = [["--gate", "1"], ["--route", "x"], ["--days", "3"], ["--html", "x"]];
+  const reporting = [...report, ["--client", "x"], ["--at-most", "1"], ["--trust-stops"]];
   for (
     const conflict of [
       ...gated.map((args) => ["--gate", "1", ...args]),
-      ...restarting,
-      ...copying,
+      ...reporting.map((args) => ["--restart", ...args]),
+      ...[...reporting, ["--restart"]].map((args) => ["--copy-from", "sqlite:y", ...args]),
     ]
   ) {
     const { code, stderr } = await usage(...conflict);
