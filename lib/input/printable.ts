@@ -32,12 +32,7 @@ export function isPrintable(text: string): boolean {
  * `\u202e`, `\u200b`.
  */
 export function printable(text: string): string {
-  return withUnseen(text.replaceAll(UNPRINTABLE, escaped));
-}
-
-/** Returns the text with unseen characters escaped, as names of clients and routes may have. */
-export function withUnseen(text: string): string {
-  return text.replaceAll(UNSEEN, escaped);
+  return text.replaceAll(UNPRINTABLE, escaped).replaceAll(UNSEEN, escaped);
 }
 
 /** Escapes unprintable characters, but keeps line breaks. */

@@ -1,12 +1,15 @@
 /** Text as HTML: escaped, as code, or as a date. */
 
-import { withUnseen } from "../input/printable.ts";
+import { printableLines } from "../input/printable.ts";
 import { dateText } from "./plain_text.ts";
 import { PAGE_STYLE } from "./style.ts";
 
-/** Escapes a text for HTML, within the quotes of an attribute, too; shows unseen characters. */
+/**
+ * Escapes a text for HTML, within the quotes of an attribute, too. Shows characters that would not be
+ * seen or printed.
+ */
 export function escape(text: string): string {
-  return withUnseen(text).replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
+  return printableLines(text).replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 }
 
 export function code(text: string): string {

@@ -6,7 +6,6 @@ import {
   quoted,
   quotedClearly,
   withoutUnprintable,
-  withUnseen,
 } from "../../lib/input/printable.ts";
 
 Deno.test("printable() escapes terminal controls, and keeps the characters of every script", () => {
@@ -45,7 +44,6 @@ Deno.test("printable() escapes what is not seen, and keeps what joins letters", 
   ];
   for (const [text, shown, clearly = shown] of rows) {
     assertEquals(printable(text), shown);
-    assertEquals(withUnseen(text), shown);
     assertEquals(isPrintable(text), true, "a file may have this name");
     assertEquals(quotedClearly(text), `"${clearly}"`);
   }

@@ -1,4 +1,5 @@
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { isPrintable } from "../../../lib/input/printable.ts";
 import { escape } from "../../../lib/pages/html.ts";
 import { ownerPage } from "../../../lib/usage/output/owner_page.ts";
 import { gateText, usagePage } from "../../support/usage_outputs.ts";
@@ -68,6 +69,17 @@ for (const state of ["called", "unknown"] as const) {
     }
   });
 }
+
+Deno.test("no name puts control characters on a page", async () => {
+  const [client, route] = ["id \x1b[31m\x9b31m\u2028", "/v1\x07"];
+  const sessions = [running(1000, { policies: { [route]: POLICY } })];
+  const all = await report([row(1, client, 5, { route })], sessions);
+  const one = await report([row(1, client, 5, { route })], sessions, { client });
+  for (const page of [usagePage(all), ownerPage(one, { sessions })]) {
+    assertStringIncludes(page, "\\u001b[31m\\u009b31m\\u2028");
+    assert(isPrintable(page.replaceAll("\n", "")));
+  }
+});
 
 Deno.test("no name changes how an owner's page shows calls", async () => {
   for (const client of NAMES) {
