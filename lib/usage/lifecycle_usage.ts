@@ -64,9 +64,13 @@ async function openOlder(url: string) {
 function withOptions(command: Command): Command {
   return command
     .hook("preAction", (command) => {
-      const { gate, probe } = command.opts();
-      if (gate !== undefined || probe === undefined) return;
-      command.error("error: option '--probe <url>' needs '--gate'");
+      const { gate, probe, header } = command.opts();
+      if (gate === undefined && probe !== undefined) {
+        command.error("error: option '--probe <url>' needs '--gate'");
+      }
+      if (probe === undefined && header !== undefined) {
+        command.error("error: option '--header <line>' needs '--probe'");
+      }
     })
     .option(
       "--probe <url>",

@@ -623,6 +623,7 @@ test("lifecycle usage refuses wrong words, and probes a route only by a URL unde
       [[...record, "--gate", "1", "--probe", "ftp://a"], 2, /starts with "https:/],
       [[...record, "--probe", "http://a/v1"], 2, /'--probe <url>' needs '--gate'/],
       [[...record, "--gate", "1", "--header", "a b: c"], 2, /"NAME: VALUE"/],
+      [[...record, "--gate", "1", "--header", "a: b"], 2, /'--header <line>' needs '--probe'/],
       [["--database", "none"], 2, /--database: expected/],
       [["--database", `sqlite:${folder}/none`], 1, /\/none" .*cannot be opened/],
       [["--database", `sqlite:${folder}/none`, "--gate", "1"], 3, /\/none" .*cannot be opened/],
