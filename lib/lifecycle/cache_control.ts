@@ -3,8 +3,14 @@
 /** Matches a member of a list, including commas in its quoted strings (RFC 9110 §5.6.1). */
 const MEMBER = /(?:"(?:[^"\\]|\\[^]?)*"?|[^",])+/g;
 
-/** Matches a directive: a name, with or without an argument (a token or a quoted string). */
-const DIRECTIVE = /^\s*([^\s;="]+)(?:=("(?:[^"\\]|\\[^])*"|[^\s;"]*))?\s*$/;
+/**
+ * Matches a directive: a name, with or without an argument (a token or a quoted string). Around it,
+ * only tabs and spaces are whitespace (RFC 9110 §5.6.3).
+ */
+const DIRECTIVE = /^[\t ]*([^\s;="]+)(?:=("(?:[^"\\]|\\[^])*"|[^\s;"]*))?[\t ]*$/;
+
+/** Matches a quoted string, and its closing quote if it has one. */
+const QUOTED = /"(?:[^"\\]|\\[^]?)*("?)/g;
 
 /** Directives that let a cache reuse a response for a time. The last two are of Edge-Control. */
 const AGES = "max-age|s-maxage|stale-while-revalidate|stale-if-error|cache-maxage|downstream-ttl";
@@ -95,12 +101,25 @@ export function shortestAge(value: string): number {
 
 /** Removes the directives that let shared caches store or reuse a response: `public` and `s-maxage`. */
 export function withoutSharing(value: string): string {
-  const members = [...value.matchAll(MEMBER)].map(([member]) => member.trim());
+  const members = Array.from(
+    value.matchAll(MEMBER),
+    ([member]) => member.replaceAll(/^[\t ]+|[\t ]+$/g, ""),
+  );
   // A member that is malformed for some cache stays so: it may forbid something in another.
   const isShared = (member: string) =>
     /^(?:public|s-maxage)$/i.test(DIRECTIVE.exec(member)?.[1] ?? "");
   if (!members.some(isShared)) return value;
   return members.filter((member) => member !== "" && !isShared(member)).join(", ");
+}
+
+/**
+ * Adds directives to a value, after its own. If a quoted string is not closed, they come first, because
+ * caches would take them for a part of it.
+ */
+export function withDirectives(value: string, added: readonly string[]): string {
+  const own = value.trim() === "" ? [] : [value];
+  const [, closing] = [...value.matchAll(QUOTED)].at(-1) ?? [];
+  return (closing === "" ? [...added, ...own] : [...own, ...added]).join(", ");
 }
 
 /** Returns the longest times, in seconds, for which a value lets caches reuse a response. */
@@ -140,17 +159,20 @@ export function limitAges(
   const longest = Math.min(fresh, left);
   const isReusable = lifetime !== undefined || /max-?age/i.test(value); // malformed or not
   if (directives.forbidsReuse() || !isReusable) return { value: limited, longest };
-  const parts = limited.trim() === "" ? [] : [limited];
+  const added: string[] = [];
   // Add max-age even beside s-maxage, because browsers ignore s-maxage.
   const age = /max-age/i.test(value) ? 0 : Math.max(0, Math.min(lifetime ?? 0, left));
-  if (!hasMaxAge && lifetime !== undefined) parts.push(`max-age=${age}`);
+  if (!hasMaxAge && lifetime !== undefined) added.push(`max-age=${age}`);
   // Any of the three lets a shared cache reuse the response to an authorized request (§3.5).
   const isStrict = directives.isBare("must-revalidate");
   const mayBeShared = !isAuthorized || isStrict || directives.isBare("public") ||
     directives.hasSeconds("s-maxage");
-  if (mayBeShared && !isStrict) parts.push("must-revalidate");
-  if (!hasGrace) parts.push("stale-while-revalidate=0"); // Varnish ignores must-revalidate
-  return { value: parts.join(", "), longest: hasMaxAge ? longest : Math.max(longest, age) };
+  if (mayBeShared && !isStrict) added.push("must-revalidate");
+  if (!hasGrace) added.push("stale-while-revalidate=0"); // Varnish ignores must-revalidate
+  return {
+    value: withDirectives(limited, added),
+    longest: hasMaxAge ? longest : Math.max(longest, age),
+  };
 }
 
 /** Limits each age in place, so that a value malformed for some cache stays malformed. */

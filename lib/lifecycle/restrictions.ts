@@ -8,6 +8,7 @@ import {
   limitSeconds,
   restrictionsOf,
   shortestAge,
+  withDirectives,
 } from "./cache_control.ts";
 
 /** Returns whether a field, named in lower case, says what caches may do with a response. */
@@ -76,7 +77,7 @@ function restrict(value: string, words: readonly string[], left: number): string
   const age = directives.hasSeconds("max-age") ? [] : [`max-age=${left}`];
   // Varnish serves stale unless it is told a time.
   const ages = left !== Infinity && isStorable ? [...age, "stale-while-revalidate=0"] : [];
-  return [limited, ...words, ...ages].join(", ");
+  return withDirectives(limited, [...words, ...ages]);
 }
 
 /** Returns the shortest lifetime that a field states, in whole seconds; `Infinity` if it states none. */

@@ -57,6 +57,7 @@ const UNSTORED: [stated: string | undefined, sent: string | undefined][] = [
   // Only some caches read an age here.
   ["public;max-age=60", "no-store"],
   ['max-age="60"', "no-store"],
+  ["public, \u00a0max-age=60", "no-store"],
   ["Edge, cache-maxage=1h", "no-store"],
 ];
 

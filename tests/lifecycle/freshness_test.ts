@@ -38,7 +38,10 @@ const VALUES: [stated: string, limited: string][] = [
   ["max-age=soon", `max-age=soon, max-age=0, ${TAIL}`],
   ["max-age=300x", `max-age=100x, max-age=0, ${TAIL}`],
   ["max-age=300.5", `max-age=100, max-age=0, ${TAIL}`],
-  ['max-age=300, x="no-store', `max-age=100, x="no-store, ${TAIL}`],
+  ["public,\u00a0max-age=300", `public,\u00a0max-age=100, max-age=0, ${TAIL}`],
+  // In a quoted string that is not closed, they would not read what is added.
+  ['max-age=300, x="no-store', `${TAIL}, max-age=100, x="no-store`],
+  ['public, x="a\\"', `max-age=0, ${TAIL}, public, x="a\\"`],
   // A semicolon separates directives for nginx alone.
   ["public;max-age=3600", `public;max-age=100, max-age=0, ${TAIL}`],
   ["max-age=9, x;s-maxage = 900", `max-age=9, x;s-maxage = 100, ${TAIL}`],

@@ -134,3 +134,13 @@ Deno.test("keepRestrictions() restricts what refusalFields says to caches, too",
     assertEquals(Object.fromEntries(kept), expected);
   }
 });
+
+Deno.test("keepRestrictions() restricts a refusal with a quoted string that is not closed", () => {
+  const kept = keepRestrictions(
+    [["Cache-Control", 'max-age=60, x="']],
+    [["Cache-Control", "private, max-age=9"]],
+    NOW,
+  );
+  const expected = 'private, stale-while-revalidate=0, max-age=9, x="';
+  assertEquals(kept, [["Cache-Control", expected]]);
+});
