@@ -28,7 +28,7 @@ const SECONDS = new RegExp(
 const RESTRICTION = /(?<!!)(?:no-store|no-cache|private|proxy-revalidate|bypass-cache)/g;
 
 /** Matches a lifetime, and its number and unit if it has them. */
-const LIFETIME = /(?:max-?age|downstream-ttl)(?:\s*=\s*(\d+(?:\.\d*)?)([smhd]?)(?![^\s,;+]))?/gi;
+const LIFETIME = /(?:max-?age|downstream-ttl)(?:\s*=\s*(\d+(?:\.\d*)?)([smhd]?)(?!\s*[^\s,;+]))?/gi;
 
 /** Seconds in each unit of Edge-Control. */
 const UNITS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };

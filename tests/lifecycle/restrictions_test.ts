@@ -28,12 +28,14 @@ const VALUES: [said: string, expected: string][] = [
   ["s-maxage=9, max-age=60", NINE],
   ["Max-Age = 9;a", NINE],
   ["max-age=60, max-age=9.9", NINE],
+  ["max-age=9 , a", NINE],
   ["max-age=0", NONE],
   // One that some cache takes for stale is 0.
   ["max-age", NONE],
   ["max-age=soon", NONE],
   ["max-age=-1", NONE],
   ["max-age=9x", NONE],
+  ["max-age=9 x", NONE],
   ['max-age="9"', NONE],
   ["s-maxage=, max-age=9", NONE],
 ];
