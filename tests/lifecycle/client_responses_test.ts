@@ -54,9 +54,11 @@ const UNSTORED: [stated: string | undefined, sent: string | undefined][] = [
   ["public, no-transform", "no-transform"],
   ["max-age=60", "private, max-age=60"],
   ["public, max-age=60", "private, max-age=60"],
-  // Only some caches read an age here.
+  // Only some caches read an age or `public` here.
   ["public;max-age=60", "no-store"],
   ['max-age="60"', "no-store"],
+  ['x="a, public', "no-store"],
+  ["immutable;public", "no-store"],
   ["public, \u00a0max-age=60", "no-store"],
   ["Edge, cache-maxage=1h", "no-store"],
 ];
