@@ -68,7 +68,7 @@ function readList(value: string, separators: RegExp): Said {
   }
   const said: Said = new Map();
   for (const member of members) {
-    const text = member.trim();
+    const text = member.replaceAll(/^[\t ]+|[\t ]+$/g, "");
     const [, name, argument] =
       /^([\w!#$%&'*+.^`|~-]+)(?:=([\w!#$%&'*+.^`|~-]+|"(?:[^"\\]|\\[^])*"))?$/
         .exec(text) ?? [];
@@ -117,6 +117,12 @@ function secondsOf(cache: Cache, said: Said, name: string): number | undefined {
     return cache.invalid === "stale" ? [0] : [];
   });
   return given.at(cache.chosen === "first" ? 0 : -1);
+}
+
+/** Whether a cache reads a lifetime in a value of Cache-Control. */
+export function readsAge(cache: Cache, value: string): boolean {
+  const said = readList(value, cache.splitsAtSemicolons ? /[,;]/ : /,/);
+  return secondsOf(cache, said, "max-age") !== undefined;
 }
 
 const isPlain = (said: Said, name: string) => said.get(name)?.includes(true) ?? false;
