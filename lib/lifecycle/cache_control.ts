@@ -1,5 +1,7 @@
 /** Cache-Control (RFC 9111 §5.2), and the fields with its syntax that only some caches read. */
 
+import { isUnclosed } from "../http/quoted_string.ts";
+
 /** Matches a member of a list, including commas in its quoted strings (RFC 9110 §5.6.1). */
 const MEMBER = /(?:"(?:[^"\\]|\\[^]?)*"?|[^",])+/g;
 
@@ -8,9 +10,6 @@ const MEMBER = /(?:"(?:[^"\\]|\\[^]?)*"?|[^",])+/g;
  * only tabs and spaces are whitespace (RFC 9110 §5.6.3).
  */
 const DIRECTIVE = /^[\t ]*([^\s;="]+)(?:=("(?:[^"\\]|\\[^])*"|[^\s;"]*))?[\t ]*$/;
-
-/** Matches a quoted string, and its closing quote if it has one. */
-const QUOTED = /"(?:[^"\\]|\\[^]?)*("?)/g;
 
 /** Directives that let a cache reuse a response for a time. The last two are of Edge-Control. */
 const AGES = "max-age|s-maxage|stale-while-revalidate|stale-if-error|cache-maxage|downstream-ttl";
@@ -112,14 +111,10 @@ export function withoutSharing(value: string): string {
   return members.filter((member) => member !== "" && !isShared(member)).join(", ");
 }
 
-/**
- * Adds directives to a value, after its own. If a quoted string is not closed, they come first, because
- * caches would take them for a part of it.
- */
+/** Adds directives to a value, after its own if caches would read them there. */
 export function withDirectives(value: string, added: readonly string[]): string {
   const own = value.trim() === "" ? [] : [value];
-  const [, closing] = [...value.matchAll(QUOTED)].at(-1) ?? [];
-  return (closing === "" ? [...added, ...own] : [...own, ...added]).join(", ");
+  return (isUnclosed(value) ? [...added, ...own] : [...own, ...added]).join(", ");
 }
 
 /** Returns the longest times, in seconds, for which a value lets caches reuse a response. */

@@ -4,6 +4,7 @@ import { CORS_FIELDS } from "../../http/cors.ts";
 import { parseHttpDate } from "../../http/http_date.ts";
 import { type Field, NO_STORE } from "../../http/outcome.ts";
 import { problemDetails } from "../../http/problem.ts";
+import { isUnclosed } from "../../http/quoted_string.ts";
 import { productOf } from "../user_agent.ts";
 import { announcementFields } from "../announcement.ts";
 import { CHECK_CLIENT, isBreaking } from "../breaking.ts";
@@ -260,5 +261,6 @@ function announce(
 function withMembers(list = "", members: readonly string[], isFirst = false): string {
   const others = members.reduce((all, member) => all.replace(`, ${member},`, ","), `, ${list},`)
     .slice(2, -1);
-  return (isFirst ? [...members, others] : [others, ...members]).filter(Boolean).join(", ");
+  const areFirst = isFirst || isUnclosed(others);
+  return (areFirst ? [...members, others] : [others, ...members]).filter(Boolean).join(", ");
 }

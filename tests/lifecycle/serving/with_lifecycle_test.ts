@@ -335,6 +335,8 @@ Deno.test("withLifecycle() announces the earlier of nested sunsets, in every pha
       NEXT,
       ...links("api"),
     ]],
+    // What comes after a quoted string that is not closed is part of it.
+    ["2026-12-01", { Link: '</a>; title="b' }, api, 200, API, [...links("api"), '</a>; title="b']],
   ];
   for (const [at, inner, outer, status, dates, links] of rows) {
     const clock = () => Date.parse(at);
