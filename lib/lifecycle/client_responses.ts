@@ -63,7 +63,7 @@ function privateValue(
   if (mayGuess || hasExpires || directives.hasSeconds("max-age")) {
     return ["private", own].filter(Boolean).join(", "); // first, because the rest may be malformed
   }
-  // Some caches read an age or `public` in a value that is malformed for others, which `private` would
-  // let store it. And some store by a default, unless `s-maxage` keeps them from it.
+  // Some caches read an age or `public` in a value that is malformed for others, and `private` would let
+  // those others store it. And some store by a default, unless `s-maxage` keeps them from it.
   return /max-?age|public/i.test(own) || shortestAge(value) === 0 ? "no-store" : own;
 }
