@@ -27,7 +27,6 @@ const FOLDERS = [
   ["lib/usage/record"],
   ["lib/usage/verdict"],
   ["lib/usage/output"],
-  ["lib/usage/moving"],
   ["lib/usage"],
   ["lib/storage"],
   ["lib/storage/catalogue"],

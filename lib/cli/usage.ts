@@ -1,22 +1,17 @@
 /** `media usage` */
 
 import type { Command } from "commander";
-import { resolve } from "node:path";
-import { type DatabasePlace, requireDatabaseUrl, sqliteAt } from "../database/place.ts";
-import { DENO_RUNTIME } from "../database/sqlite/deno_runtime.ts";
 import { storagePathsOf } from "../publishing/storage_paths.ts";
 import type { Config } from "../server/config.ts";
 import { pathOf, type Route, withToken } from "../server/route.ts";
 import type { Catalogue } from "../storage/catalogue/catalogue.ts";
 import type { Kind } from "../storage/item.ts";
-import { requireOwner } from "../storage/owner.ts";
 import { newToken } from "../storage/token.ts";
 import type { Ledger } from "../usage/record/ledger.ts";
 import { usageCommand, type UsageSource } from "../usage/usage_command.ts";
-import { type Context, EXISTING, fromUser, withStorage } from "./context.ts";
+import { type Context, EXISTING, withStorage } from "./context.ts";
 import { openOutput } from "./output_file.ts";
-import { print, printError, reportWait } from "./print.ts";
-import { showLongProgress } from "./progress.ts";
+import { print, printError } from "./print.ts";
 
 export const PROGRAM = {
   command: "deno task media usage",
@@ -29,7 +24,6 @@ export function mediaUsageCommand(context: Context): Command {
   return usageCommand({
     print,
     printError: (text) => printError(`media: ${text}`),
-    showProgress: showLongProgress,
     async withSource(options: { readonly html?: string; readonly client?: string }, action) {
       const config = context.settings();
       await withStorage(
@@ -75,8 +69,6 @@ function sourceOf(
   };
   return {
     ledger,
-    name: nameOf(config.database),
-    openOlder,
     program: PROGRAM,
     probe,
     publicUrl: url,
@@ -93,27 +85,4 @@ function sourceOf(
       };
     },
   };
-}
-
-function nameOf(place: DatabasePlace): string {
-  return place.kind === "sqlite" ? sqliteAt(resolve(place.path)).name : place.name;
-}
-
-/** Opens the record beside a catalogue. Root keeps out of files of other users. */
-async function openOlder(url: string) {
-  const { openOldRecord } = await import("../usage/moving/old_record.ts");
-  const given = requireDatabaseUrl(url, "--copy-from");
-  const place = given.kind === "sqlite" ? sqliteAt(fromUser(given.path)) : given;
-  for (const file of place.files) await requireOwner(file, "--copy-from");
-  return await openOldRecord(
-    place.kind === "sqlite" ? sqliteAt(place.ledgerPath) : place,
-    nameOf(place),
-    {
-      setting: "--copy-from",
-      mustExist: true,
-      runtime: () => DENO_RUNTIME,
-      onWarn: (message) => printError(`media: warning: ${message}`),
-      onWait: reportWait,
-    },
-  );
 }

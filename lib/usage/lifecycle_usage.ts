@@ -3,8 +3,7 @@
 import type { Command } from "commander";
 import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { type DatabasePlace, requireDatabaseUrl, sqliteAt } from "../database/place.ts";
-import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
+import type { DatabasePlace } from "../database/place.ts";
 import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
 import type { Field } from "../http/outcome.ts";
 import { headerOption, httpUrlArgument } from "../input/arguments.ts";
@@ -31,8 +30,6 @@ export function lifecycleUsageCommand(): Command {
         const sessions = await ledger.sessions();
         await action({
           ledger,
-          name: nameOf(place),
-          openOlder,
           ...ownerFacts(sessions),
           program: {
             command: `npx --no lifecycle usage --database "${shown}"`,
@@ -46,19 +43,6 @@ export function lifecycleUsageCommand(): Command {
       }),
   });
   return withOptions(command);
-}
-
-/** Returns the name of a record, for people. */
-function nameOf(place: DatabasePlace): string {
-  return place.kind === "sqlite" ? sqliteAt(resolve(place.path)).name : place.name;
-}
-
-async function openOlder(url: string) {
-  const { openOldRecord } = await import("./moving/old_record.ts");
-  const place = requireDatabaseUrl(url, "--copy-from");
-  const onWarn = (message: string) => printError(`lifecycle: warning: ${message}`);
-  const opening = { setting: "--copy-from", runtime: nodeRuntime, mustExist: true, onWarn };
-  return await openOldRecord(place, nameOf(place), opening);
 }
 
 function withOptions(command: Command): Command {

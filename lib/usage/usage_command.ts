@@ -4,7 +4,6 @@ import { Command, Option } from "commander";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 import { argument, numberArgument } from "../input/arguments.ts";
 import { messageOf } from "../input/printable.ts";
-import { copyJson, copyText } from "./moving/copy_texts.ts";
 import { usageJson } from "./output/json.ts";
 import { usagePage } from "./output/operator_page.ts";
 import { ownerPage, type OwnerPageOptions } from "./output/owner_page.ts";
@@ -13,7 +12,6 @@ import { gateText, usageText } from "./output/text.ts";
 import { type ProgramNames, sessionText } from "./output/wording.ts";
 import { policiesUnder } from "./record/holds.ts";
 import type { Ledger } from "./record/ledger.ts";
-import type { OldRecord } from "./moving/old_record.ts";
 import type { Session } from "./record/records.ts";
 import { announcedPolicies, judgedRoutes } from "./verdict/announcements.ts";
 import { probe, type ProbeOptions, type ProbeResult } from "./verdict/probe.ts";
@@ -33,17 +31,11 @@ interface UsageHost<Options> {
   readonly print: (text: string) => Promise<void>;
   /** Prints a message to standard error, after the program's name. */
   readonly printError: (text: string) => void;
-  /** Shows how much is done of what takes long, if the program does. */
-  readonly showProgress?: (text: string, part: number) => void;
 }
 
 /** What the command works on: a ledger, and the facts that only its program knows. */
 export interface UsageSource extends Omit<OwnerPageOptions, "sessions"> {
   readonly ledger: Ledger;
-  /** The name of the record, for people, without credentials. */
-  readonly name: string;
-  /** Opens an older record, to copy it. */
-  readonly openOlder: (url: string) => Promise<{ record: OldRecord; close(): Promise<void> }>;
   readonly program: ProgramNames;
   /** How to probe the routes, if possible. */
   readonly probe?: Pick<ProbeOptions, "url" | "urlOf" | "fields"> | undefined;
@@ -76,7 +68,6 @@ interface CommandOptions {
   readonly atMost?: number;
   readonly trustStops?: true;
   readonly restart?: true;
-  readonly copyFrom?: string;
   readonly route?: string[];
   readonly html?: string;
   readonly json?: true;
@@ -137,13 +128,6 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
         OF_REPORTS,
       ),
     )
-    .addOption(
-      exclusive(
-        "--copy-from <url>",
-        "add an older record to this one, and close the older one: sqlite:PATH, or postgres://…",
-        [...OF_REPORTS, "restart"],
-      ),
-    )
     .action(async (options: CommandOptions & Options, command: Command) => {
       if (options.gate === undefined && options.ignore !== undefined) {
         command.error("error: option '--ignore <client>' needs '--gate'");
@@ -157,15 +141,13 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
     });
 }
 
-/** Starts the record again, copies another one, or reports. */
+/** Starts the record again, or reports. */
 async function runCommand(
   source: UsageSource,
   options: RunOptions,
   host: UsageHost<never>,
 ): Promise<void> {
-  const { copyFrom } = options;
   if (options.restart) await restartRecord(source, options, host);
-  else if (copyFrom !== undefined) await copyOlder(source, copyFrom, options, host);
   else await printReport(source, options, host);
 }
 
@@ -176,25 +158,6 @@ async function restartRecord(
 ): Promise<void> {
   const started = await ledger.restart();
   await print(json ? restartJson(started) : restartText(started));
-}
-
-async function copyOlder(
-  { ledger, name: into, openOlder }: UsageSource,
-  url: string,
-  { json }: CommandOptions,
-  { print, showProgress }: UsageHost<never>,
-): Promise<void> {
-  const { copyRecord } = await import("./moving/copy_record.ts");
-  const { record, close } = await openOlder(url);
-  try {
-    const result = await copyRecord(record, ledger, {
-      into,
-      onProgress: (rows, all) => showProgress?.(`${rows.toLocaleString("en-US")} rows`, rows / all),
-    });
-    await print(json ? copyJson(result) : copyText(result, record.name));
-  } finally {
-    await close();
-  }
 }
 
 /** @throws {ExitError} With the verdict as its status, if it is the gate that was asked. */

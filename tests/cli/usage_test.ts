@@ -158,7 +158,6 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
     const conflict of [
       ...gated.map((args) => ["--gate", "1", ...args]),
       ...reporting.map((args) => ["--restart", ...args]),
-      ...[...reporting, ["--restart"]].map((args) => ["--copy-from", "sqlite:y", ...args]),
     ]
   ) {
     const { code, stderr } = await usage(...conflict);

@@ -175,8 +175,7 @@ needing(...MACHINE)(
     const checked = await machine.run(check);
     assertMatch(checked.stderr, /It has version \d+ of the catalogue's schema, but this release /);
     assertEquals(checked.code, 1);
-    const moved = await machine.mustRun(moving.join("\n"));
-    assertMatch(moved, /^Copied sqlite:\/var\/lib\/media-head\/before\/\S+ with \d+ sessions, /m);
+    await machine.mustRun(moving.join("\n"));
     assertEquals(await machine.mustRun(statusOf(`/audio/${before}`)), "200");
     await machine.mustRun(`media-head unpublish ${taken}`);
     const after = await publish("sample.mp4");

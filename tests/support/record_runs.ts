@@ -27,8 +27,6 @@ type Action =
   | "restore"
   | "failover"
   | "restart"
-  | "move"
-  | "copyFrom"
   | "gate";
 
 export type Step = { [A in Action]: readonly [A, ...Parameters<World[A]>] }[Action];
@@ -47,7 +45,7 @@ export async function run(steps: readonly Step[]): Promise<unknown[]> {
   for (const [action, ...parameters] of steps) {
     const act = world[action] as (...parameters: unknown[]) => unknown;
     const result = await act.apply(world, parameters);
-    if (action === "gate" || action === "copyFrom") verdicts.push(result);
+    if (action === "gate") verdicts.push(result);
     await world.pass(1_000);
   }
   await world.calmDown();
@@ -62,7 +60,7 @@ export async function run(steps: readonly Step[]): Promise<unknown[]> {
 }
 
 /** Returns random steps, of which most are those that matter most. */
-export function randomSteps(seed: number, isMoved = false): Step[] {
+export function randomSteps(seed: number): Step[] {
   const random = randomFrom(Math.imul(seed, 0x9e3779b1));
   const pick = <T>(values: readonly T[]) => values[Math.floor(random() * values.length)] as T;
   const slot = () => pick([0, 0, 1, 1, 2]);
@@ -97,24 +95,10 @@ export function randomSteps(seed: number, isMoved = false): Step[] {
   ];
   const makers = [...usual, ...faults.filter(() => random() < 0.5)]
     .flatMap(([weight, make]) => Array(weight).fill(make) as (() => Step)[]);
-  const some = (least: number, more: number, all = makers) =>
-    Array.from({ length: least + Math.floor(random() * more) }, () => pick(all)());
   const first: Step[] = [["start", 0], ["pass", pick([5_000, DAY])]];
-  if (!isMoved) return [...first, ...some(10, 40)];
-  const copy = (): Step => {
-    const uses = pick([Infinity, Infinity, Math.floor(random() * 40)]);
-    return ["copyFrom", { isBackup: pick([false, false, true]), uses }];
-  };
-  const leave = (): Step => pick<() => Step>([() => ["stop", slot()], () => ["crash", slot()]])();
-  const moving = [...makers, ...Array(8).fill(copy), ...Array(4).fill(leave)];
   return [
     ...first,
-    ...some(0, 12),
-    ["move"],
-    ...some(0, 8, moving),
-    ...[0, 1].flatMap((slot): Step[] => [["stop", slot], ["start", slot]]),
-    ...some(10, 20, moving),
-    ...random() < 0.3 ? [["move"] as Step, ...some(10, 10, moving)] : [],
+    ...Array.from({ length: 10 + Math.floor(random() * 40) }, () => pick(makers)()),
   ];
 }
 

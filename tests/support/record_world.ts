@@ -8,8 +8,6 @@ import type { Database, Row, Statement } from "../../lib/database/sql/database.t
 import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { StorageError } from "../../lib/errors/storage_error.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { copyRecord } from "../../lib/usage/moving/copy_record.ts";
-import { OldRecord } from "../../lib/usage/moving/old_record.ts";
 import { Ledger } from "../../lib/usage/record/ledger.ts";
 import { Recorder } from "../../lib/usage/record/recorder.ts";
 import { lagOf } from "../../lib/usage/record/records.ts";
@@ -26,7 +24,6 @@ const TABLES = [
   "media_head_session",
   "media_head_intent",
   "media_head_hold",
-  "media_head_copy",
   "media_head_ledger",
 ];
 /** Stand in every statement for the time and the timeline at which it is run. */
@@ -41,7 +38,6 @@ export const [AUDIO, VIDEO] = ["/audio/:token", "/video/:token"] as const;
 interface Call {
   readonly at: number;
   readonly node: Node;
-  readonly line: Line;
   readonly route: string;
   readonly client: string;
   /** Tells the call from the client's others. */
@@ -65,25 +61,7 @@ class Server {
   /** The calls in flight. */
   readonly inFlight: Call[] = [];
 
-  node: Node;
-
-  constructor(readonly routes: readonly string[], readonly line: Line, public link: Link) {
-    this.node = line.node;
-  }
-}
-
-/** A record, whatever database has it. Servers stay with theirs until they stop. */
-interface Line {
-  /** The primary. */
-  node: Node;
-  /** When it came into use. */
-  readonly since: number;
-  /** What a backup has, or a replica that falls behind. */
-  copy: readonly (readonly Row[])[];
-  /** The database into which that was restored, to be copied into another record. */
-  backup: Node | undefined;
-  /** When it was closed, if it was. */
-  closed: number;
+  constructor(readonly routes: readonly string[], public node: Node, public link: Link) {}
 }
 
 interface Node {
@@ -103,9 +81,10 @@ interface Node {
 
 export class World {
   #now = NOON + 12 * HOUR - 30_000; // before midnight
-  #line!: Line;
-  /** The records that were in use, the latest last. */
-  readonly #lines: Line[] = [];
+  /** The primary. */
+  #node!: Node;
+  /** What a backup has, or a replica that falls behind. */
+  #copy: readonly (readonly Row[])[] = [];
   #timelines = 0;
   readonly #nodes: Node[] = [];
   readonly #slots = new Map<number, Server>();
@@ -121,19 +100,9 @@ export class World {
 
   static async open(): Promise<World> {
     const world = new World();
-    await world.#use(await world.#newNode(0));
+    world.#node = await world.#newNode(0);
+    await world.copy();
     return world;
-  }
-
-  get #node(): Node {
-    return this.#line.node;
-  }
-
-  async #use(node: Node): Promise<void> {
-    const fresh = { since: this.#now, copy: [], backup: undefined, closed: Infinity };
-    this.#line = { node, ...fresh };
-    this.#lines.push(this.#line);
-    await this.copy();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -147,7 +116,7 @@ export class World {
     link: Link = "up",
   ): Promise<void> {
     if (this.#slots.has(slot)) return;
-    const server = new Server(routes, this.#line, link);
+    const server = new Server(routes, this.#node, link);
     server.recorder = new Recorder({
       ledger: new Ledger(this.#reachedBy(server, slot)),
       policies: Object.fromEntries(routes.map((route) => [route, POLICY])),
@@ -214,7 +183,7 @@ export class World {
     const server = this.#slots.get(slot);
     if (server === undefined) return;
     Object.assign(server, change);
-    if (change.link === "up") server.node = server.line.node;
+    if (change.link === "up") server.node = this.#node;
   }
 
   /** Commits what is on its way. */
@@ -226,16 +195,11 @@ export class World {
     this.#busy = slot;
   }
 
-  /**
-   * Sets the database's clock on, or back.
-   *
-   * @param isBefore Whether it is the database of the record before this one.
-   */
-  jump(by: number, isBefore = false): void {
-    const { node } = isBefore ? this.#lines.at(-2) as Line : this.#line;
-    node.offset += by;
+  /** Sets the database's clock on, or back. */
+  jump(by: number): void {
+    this.#node.offset += by;
     this.#jumps.push({ at: this.#now, by });
-    if (Math.abs(by) >= MINUTE) node.isDoubtful = true;
+    if (Math.abs(by) >= MINUTE) this.#node.isDoubtful = true;
   }
 
   /** Sets the database's clock right if it is ahead: at once, or gradually. */
@@ -253,8 +217,7 @@ export class World {
     for (const name of TABLES) {
       tables.push(await this.#node.database.query({ text: `SELECT * FROM ${name}` }));
     }
-    this.#line.copy = tables;
-    this.#line.backup = undefined;
+    this.#copy = tables;
   }
 
   /**
@@ -264,13 +227,10 @@ export class World {
    */
   async restore(isTold = true): Promise<void> {
     // No record can tell a copy without sessions from a new record.
-    if (this.#line.copy[2]?.length === 0) return;
-    await this.#restoreInto(this.#node, this.#line, isTold);
-  }
-
-  async #restoreInto(node: Node, { copy }: Line, isTold: boolean): Promise<void> {
+    if (this.#copy[2]?.length === 0) return;
+    const node = this.#node;
     for (const [index, name] of TABLES.entries()) {
-      const statements = copy[index]?.map((row) => {
+      const statements = this.#copy[index]?.map((row) => {
         const columns = Object.keys(row);
         const text = `INSERT INTO ${name} (${columns.join()}) VALUES (${
           columns.map((_, at) => `$${at + 1}`).join()
@@ -285,64 +245,13 @@ export class World {
 
   /** Makes the copy the primary. Connected servers follow it, except those that stay on the old one. */
   async failover(staying: readonly number[] = []): Promise<void> {
-    if (this.#line.copy[2]?.length === 0) return;
-    this.#line.node = await this.#newNode(this.#node.offset);
+    if (this.#copy[2]?.length === 0) return;
+    this.#node = await this.#newNode(this.#node.offset);
     await this.restore();
     for (const [slot, server] of this.#slots) {
-      if (server.line !== this.#line || staying.includes(slot)) continue;
+      if (staying.includes(slot)) continue;
       if (server.link === "up") server.node = this.#node;
     }
-  }
-
-  /** Begins another record. Servers that run stay with theirs. */
-  async move(offset = this.#node.offset): Promise<void> {
-    this.#timelines++;
-    await this.#use(await this.#newNode(offset));
-  }
-
-  /**
-   * Runs the command that copies the record before this one, or its backup.
-   *
-   * @param isTold Whether the backup has another timeline then, as PostgreSQL does.
-   * @param uses The number of statements and transactions after which the command is killed.
-   */
-  async copyFrom(
-    { isBackup = false, isTold = true, uses = Infinity } = {},
-  ): Promise<"copied" | "copied before" | "killed" | "refused" | undefined> {
-    const line = this.#lines.at(-2);
-    if (line === undefined || isBackup && line.copy[2]?.length === 0) return undefined;
-    const node = isBackup ? await this.#backupOf(line, isTold) : line.node;
-    const own = this.#node;
-    let left = uses;
-    const databaseOf = ({ database }: Node) =>
-      this.#datedBy(() => node.database === database ? node : own, async (use) => {
-        if (left-- <= 0) throw new StorageError("sqlite", "killed");
-        return await use(database);
-      });
-    const record = new OldRecord("the record before", databaseOf(node), 10);
-    this.#jumps.push({ at: this.#now, by: own.offset - node.offset });
-    try {
-      const ledger = new Ledger(databaseOf(own));
-      const { isRepeated } = await copyRecord(record, ledger, { into: "this record" });
-      own.isDoubtful ||= node.isDoubtful;
-      return isRepeated ? "copied before" : "copied";
-    } catch (error) {
-      if (error instanceof RefusedError) return "refused";
-      assert(error instanceof StorageError && left < 0, String(error));
-      return "killed";
-    } finally {
-      left = Infinity;
-      const isClosed = (await record.read()).closing !== undefined;
-      if (!isBackup && isClosed) line.closed = Math.min(line.closed, this.#now);
-    }
-  }
-
-  async #backupOf(line: Line, isTold: boolean): Promise<Node> {
-    if (line.backup !== undefined) return line.backup;
-    const node = await this.#newNode(line.node.offset);
-    if (!isTold) node.timeline = line.node.timeline;
-    await this.#restoreInto(node, line, isTold);
-    return line.backup = node;
   }
 
   async restart(): Promise<void> {
@@ -384,8 +293,7 @@ export class World {
   /** Returns whether the operator can truly vouch for the stops, and for the silent servers. */
   #isTrue({ judged, clients, verdict, from, now }: UsageReport, at: number): boolean {
     if (this.#node.isDoubtful || verdict.state !== "unknown") return false;
-    const isAlone = this.#lines.length === 1; // nothing serves with another record
-    if (isAlone && verdict.doubts.every(({ reason }) => reason !== "intent")) return true;
+    if (verdict.doubts.every(({ reason }) => reason !== "intent")) return true;
     const recorded = new Set(
       clients.flatMap(({ releases }) => releases.map((each) => each.release)),
     );
@@ -413,25 +321,16 @@ export class World {
     for (const { calls } of this.#servers) {
       for (const call of calls) {
         if (call.at > at || recorded.has(call.release)) continue;
-        if (!judged.includes(call.route) || this.#isElsewhere(call, now - start, at)) continue;
+        if (!judged.includes(call.route) || this.#isElsewhere(call)) continue;
         const age = at - call.at + this.#unseenSince(call.at);
         assert(now - age <= start, `call ${call.release} is missing, of ${age / 1000} seconds ago`);
       }
     }
   }
 
-  /**
-   * Returns whether no record can know of a call: its server was on another database, or had a record
-   * that was closed, or that the one in use need not know of, because that alone covers the period.
-   *
-   * @param period The length of the period, in milliseconds.
-   */
-  #isElsewhere({ at: calledAt, node, line }: Call, period: number, at: number): boolean {
-    if (node !== line.node && calledAt >= line.node.since) return true;
-    if (line === this.#line) return false;
-    if (calledAt >= line.closed) return true;
-    const next = this.#lines[this.#lines.indexOf(line) + 1] as Line;
-    return calledAt >= next.since && period <= at - next.since + this.#unseenSince(next.since);
+  /** Returns whether the record cannot know of a call: its server was on another database. */
+  #isElsewhere({ at, node }: Call): boolean {
+    return node !== this.#node && at >= this.#node.since;
   }
 
   /** Ends all faults. For three days one server runs. Nobody says anything. */
@@ -487,7 +386,7 @@ export class World {
         .replaceAll(TIMELINE, `'${node().timeline}'`);
       return { ...statement, text };
     };
-    const { unlessLocked, batch } = this.#line?.node.database ?? { unlessLocked: "", batch: 20 };
+    const { unlessLocked, batch } = this.#node?.database ?? { unlessLocked: "", batch: 20 };
     return {
       currentTime: CLOCK,
       timeline: TIMELINE,
@@ -522,8 +421,7 @@ export class World {
       intents.leave(route);
       return undefined;
     }
-    const { node, line } = server;
-    const call = { at, node, line, route, client: `app ${name}`, release: `${number}` };
+    const call = { at, node: server.node, route, client: `app ${name}`, release: `${number}` };
     server.calls.push(call);
     return call;
   }

@@ -131,11 +131,9 @@ export const PROGRAM: ProgramNames = {
   retainSetting: "USAGE_DAYS",
 };
 
-/** What a command works on besides a ledger, if it neither copies nor writes files. */
+/** What a command works on besides a ledger, if it writes no files. */
 export const SOURCE = {
   program: PROGRAM,
-  name: "the record",
-  openOlder: () => Promise.reject(new Error("No copy is expected")),
   openFile: () => Promise.reject(new Error("No page is expected")),
 };
 
@@ -163,7 +161,7 @@ export async function report(
   };
   const question = {
     ...{ days: 7, now: NOW, sessions: ordered },
-    ...{ intents: [], isGate: true, startedBefore: started ?? ordered[0]?.began },
+    ...{ intents: [], isGate: true },
   };
   return await reportUsage(ledger, { ...question, ...options });
 }

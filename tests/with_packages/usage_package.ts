@@ -600,7 +600,7 @@ needing(...NPM, ...POSTGRES)(
         const tables = "SELECT schemaname || '.' || tablename FROM pg_tables " +
           "WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1";
         const place = options === "" ? "public" : "calls";
-        const ours = ["copy", "day", "hold", "intent", "ledger", "session", "usage"].map((name) =>
+        const ours = ["day", "hold", "intent", "ledger", "session", "usage"].map((name) =>
           `${place}.media_head_${name}`
         );
         assertEquals(await server.query(tables, database), [...ours, "public.session"]);

@@ -16,7 +16,7 @@ import type {
   TransactionOptions,
   Value,
 } from "../sql/database.ts";
-import { creationOf, type Schema, supports, tableOf } from "../sql/schema.ts";
+import { creationOf, type Schema, tableOf } from "../sql/schema.ts";
 import { NotCreatedError, StorageError } from "../../errors/storage_error.ts";
 import { clientOf, type PostgresOptions } from "./client.ts";
 import { DIALECT } from "./dialect.ts";
@@ -188,7 +188,7 @@ export class PostgresDatabase implements Database {
       throw new StorageError("postgres", `${table}: ${reason}`);
     }
     const version = made["schema"] as number;
-    if (supports(schema, version)) return created;
+    if (version === schema.version) return created;
     const remedy = version > schema.version ? "run a later one" : schema.upgrade;
     throw new StorageError(
       "postgres",

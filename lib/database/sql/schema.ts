@@ -8,8 +8,6 @@ export interface Schema {
   readonly oldColumns: readonly string[];
   /** The only version that this release supports. */
   readonly version: number;
-  /** Earlier versions that are opened, too, as they are. */
-  readonly earlier?: readonly number[];
   /** How to upgrade tables of an earlier version. */
   readonly upgrade: string;
   /** SQLite's `application_id`. It distinguishes our files from those of other programs. */
@@ -18,11 +16,6 @@ export interface Schema {
   readonly tables: (dialect: Dialect) => string;
   /** Returns the columns of the single row, besides its key and the version of the schema. */
   readonly columns: (dialect: Dialect) => string;
-}
-
-/** Returns whether tables of a version are opened. */
-export function supports({ version, earlier = [] }: Schema, found: unknown): boolean {
-  return found === version || earlier.some((each) => found === each);
 }
 
 /** Returns the name of the table with a single row. No other program uses names like it. */

@@ -2,7 +2,7 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { type OpenOptions, settingOf } from "../open_options.ts";
-import { creationOf, type Schema, supports } from "../sql/schema.ts";
+import { creationOf, type Schema } from "../sql/schema.ts";
 import { NotCreatedError } from "../../errors/storage_error.ts";
 import { DIALECT } from "./dialect.ts";
 import { isBusy } from "./lock.ts";
@@ -46,7 +46,7 @@ function hasTables(
   const { name, applicationId, version: supported, upgrade } = schema;
   const { id, version, tables } = { ...database.prepare(STATE).get() };
   if (id === applicationId) {
-    if (supports(schema, version)) return true;
+    if (version === supported) return true;
     const fault = `It has version ${version} of the ${name}'s schema`;
     const remedy = Number(version) > supported ? "run a later one" : upgrade;
     throw new Error(`${fault}, but this release supports only ${supported}: ${remedy}`);

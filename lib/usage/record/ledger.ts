@@ -13,7 +13,6 @@ import {
 } from "../../database/sql/database.ts";
 import { RefusedError } from "../../errors/refused_error.ts";
 import { additionOf, clientDaysOf, daysAdditionOf, jsonOf, KEY_COLUMNS } from "./additions.ts";
-import { Copies } from "./copies.ts";
 import { DAY_MS, dayNumberOf, dayOf } from "../../http/timestamp.ts";
 import { HOLD_COLUMNS, type ReadHolds, readHolds, type RecordedHold } from "./holds.ts";
 import { PATIENCE_MS } from "./intents.ts";
@@ -70,12 +69,9 @@ const HISTORY_FACTOR = 3;
 
 /**
  * A ledger in the tables `media_head_ledger`, `media_head_usage`, `media_head_day`,
- * `media_head_session`, `media_head_intent`, `media_head_hold` and `media_head_copy`. Every method
- * throws {@linkcode StorageError} if the engine fails.
+ * `media_head_session`, `media_head_intent` and `media_head_hold`. Every method throws {@linkcode StorageError} if the engine fails.
  */
 export class Ledger {
-  /** The copies of older records into this one. */
-  readonly copies: Copies;
   readonly #database: Database;
   /** The ledger's time as an SQL expression. */
   readonly #now: string;
@@ -83,7 +79,6 @@ export class Ledger {
   /** @param database Closed by the caller. */
   constructor(database: Database) {
     this.#database = database;
-    this.copies = new Copies(database);
     const { currentTime } = database;
     this.#now = `(SELECT CASE WHEN max(reported) > ${currentTime} THEN max(reported)
           ELSE ${currentTime} END

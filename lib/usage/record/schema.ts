@@ -14,15 +14,11 @@ export const LEDGER: Schema = {
   name: "ledger",
   oldColumns: ["id", "schema", "started"],
   applicationId: 0x6d68_6c65,
-  version: 10,
-  upgrade:
-    "stop the servers, and move it away (usage --copy-from adds it to a new one, from version 9 on)",
+  version: 11,
+  upgrade: "stop the servers, and move it away",
   tables: usageTables,
   columns: ({ integer }) => `started ${integer} CHECK (${isInstant("started")})`,
 };
-
-/** The schema of records that can be copied. */
-export const COPIED_LEDGER: Schema = { ...LEDGER, earlier: [9] };
 
 function usageTables(dialect: Dialect): string {
   const { text, integer, json, isDay, options } = dialect;
@@ -84,11 +80,6 @@ function usageTables(dialect: Dialect): string {
       until ${integer} NOT NULL CHECK (${isInstant("until")} AND until > since),
       released ${integer} CHECK (${isInstant("released")}),
       because ${text} NOT NULL CHECK (length(because) > 0)
-    )${options};
-    CREATE TABLE media_head_copy (
-      id ${text} PRIMARY KEY CHECK (${isPrintable(dialect, "id", 64)}),
-      position ${text} NOT NULL,
-      completed ${integer} CHECK (${isInstant("completed")})
     )${options};
   `;
 }

@@ -129,7 +129,7 @@ export async function reportUsage(
   options: UsageReportOptions,
 ): Promise<UsageReport> {
   const { days, client, now, probe, isByRhythm = false } = options;
-  const { sessions, intents, startedBefore, isGate = false } = options;
+  const { sessions, intents, isGate = false } = options;
   const { ignore = [], atMost = 0, trustStops = false } = options;
   const from = dayOf(now - days * DAY_MS);
   const period = Array.from({ length: days + 1 }, (_, ago) => dayOf(now - (days - ago) * DAY_MS));
@@ -152,11 +152,7 @@ export async function reportUsage(
 
   const settledSince = isGate ? now : now - HEARTBEAT_LIMIT_MS;
   const evidence: Evidence = {
-    ...{ sessions, intents, judgedAt: now, settledSince, ...read },
-    // The later of both: a copy moves the start back, and a deletion of days on.
-    started: startedBefore === undefined || started === undefined
-      ? undefined
-      : Math.max(startedBefore, started),
+    ...{ sessions, intents, judgedAt: now, settledSince, started, ...read },
   };
   const isCounted = ({ client }: Pick<ClientUsage, "client">) => !ignore.includes(client);
   const retainDays = retainedDays(sessions);

@@ -22,20 +22,14 @@ export const HEARTBEAT_LIMIT_MS = 2 * FLUSH_INTERVAL_MS;
 export interface SessionsAndIntents {
   readonly sessions: readonly Session[];
   readonly intents: readonly Intent[];
-  /** The start of the record, read before them: a copy moves it back once they are there. */
-  readonly startedBefore: number | undefined;
 }
 
-/**
- * Reads the sessions and the intents, and before them the start of the record. Read the rows of the
- * ledger afterwards.
- */
+/** Reads the sessions and the intents. Read the rows of the ledger afterwards. */
 export async function readSessions(
-  ledger: Pick<Ledger, "sessions" | "intents" | "started">,
+  ledger: Pick<Ledger, "sessions" | "intents">,
 ): Promise<SessionsAndIntents> {
-  const startedBefore = await ledger.started();
   const sessions = await ledger.sessions();
-  return { sessions, intents: await ledger.intents(), startedBefore };
+  return { sessions, intents: await ledger.intents() };
 }
 
 /**
@@ -46,7 +40,7 @@ export async function readSessions(
  * @param time The times of the ledger at that instant.
  */
 export async function waitForHeartbeats(
-  ledger: Pick<Ledger, "sessions" | "intents" | "started">,
+  ledger: Pick<Ledger, "sessions" | "intents">,
   time: LedgerTime,
   { routes, onWait }: {
     /** The routes whose intents matter. Default: all. */

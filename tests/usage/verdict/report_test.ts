@@ -152,18 +152,6 @@ Deno.test("a report and its gate agree on period boundaries", async () => {
   }
 });
 
-Deno.test("a report does not reach back to what a copy adds while it is read", async () => {
-  const rows: [before: number | undefined, after: number, completeSince: number | undefined][] = [
-    [NOW - 3 * DAY, NOW - 40 * DAY, NOW - 3 * DAY], // a copy moved the start back
-    [NOW - 40 * DAY, NOW - 3 * DAY, NOW - 3 * DAY], // days were deleted
-    [undefined, NOW - 40 * DAY, undefined], // the record was new
-  ];
-  for (const [startedBefore, started, expected] of rows) {
-    const { completeSince } = await report([], ALWAYS, { startedBefore, started });
-    assertEquals(completeSince, expected);
-  }
-});
-
 Deno.test("the report takes the dates from the record, and lists others beside them", async () => {
   const other = definePolicy({ deprecatedAt: "2027-01-01" });
   const servers = [
