@@ -98,19 +98,6 @@ export function shortestAge(value: string): number {
   return Math.min(...ages);
 }
 
-/** Removes the directives that let shared caches store or reuse a response: `public` and `s-maxage`. */
-export function withoutSharing(value: string): string {
-  const members = Array.from(
-    value.matchAll(MEMBER),
-    ([member]) => member.replaceAll(/^[\t ]+|[\t ]+$/g, ""),
-  );
-  // A member that is malformed for some cache stays so: it may forbid something in another.
-  const isShared = (member: string) =>
-    /^(?:public|s-maxage)$/i.test(DIRECTIVE.exec(member)?.[1] ?? "");
-  if (!members.some(isShared)) return value;
-  return members.filter((member) => member !== "" && !isShared(member)).join(", ");
-}
-
 /** Adds directives to a value, after its own if caches would read them there. */
 export function withDirectives(value: string, added: readonly string[]): string {
   const own = value.trim() === "" ? [] : [value];

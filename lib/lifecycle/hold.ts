@@ -1,6 +1,7 @@
 /** Holds: while one lasts, an endpoint is served as if no brownout and no sunset were due. */
 
 import type { Interval } from "./instant.ts";
+import { isPartOf } from "./route_name.ts";
 import type { Brownout, Policy, PolicyHold, RoutePolicies } from "./policy.ts";
 
 /** A hold. It can only spare calls: it refuses none, and moves no refusal forward. */
@@ -9,7 +10,7 @@ export interface Hold extends Interval {
   readonly because: string;
 }
 
-/** A hold on one route, or on all of them. */
+/** A hold on one route and its parts, or on all of them. */
 export interface RouteHold extends Hold {
   /** The name of the route; `undefined` for all routes. */
   readonly route: string | undefined;
@@ -58,7 +59,7 @@ export function underHolds(policies: RoutePolicies, holds: readonly RouteHold[])
   const ordered = holds.toSorted((a, b) => a.start - b.start || a.end - b.end);
   return Object.fromEntries(
     Object.entries(policies).map(([route, policy]) => {
-      const own = ordered.filter((hold) => hold.route === undefined || hold.route === route);
+      const own = ordered.filter((hold) => hold.route === undefined || isPartOf(hold.route, route));
       return [route, own.reduce<Policy>(underHold, policy)];
     }),
   );

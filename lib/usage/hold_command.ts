@@ -6,6 +6,7 @@ import { DAY_MS, formatInstant } from "../http/timestamp.ts";
 import { argument } from "../input/arguments.ts";
 import { quoted } from "../input/printable.ts";
 import { readInstant } from "../lifecycle/instant.ts";
+import { isPartOf } from "../lifecycle/route_name.ts";
 import { momentAt, type RoutePolicies } from "../lifecycle/policy.ts";
 import { effectTexts } from "./output/hold_sentences.ts";
 import { textOf } from "./output/phrase.ts";
@@ -67,7 +68,8 @@ export function holdCommand<Options>(host: HoldHost<Options>): Command {
     )
     .option(
       "--route <path>",
-      "the only route to hold or release, as the report names it; by default, all of them",
+      "the only route to hold or release, as the report names it; a hold of /v1 is one of each" +
+        ' name like "/v1 for acme", too; by default, all of them',
     )
     .addOption(
       new Option("--release", "end the holds of --route, or all, now")
@@ -124,7 +126,8 @@ async function hold(
   const before = policiesUnder(configured, holds);
   const recorded = await ledger.hold({ route, until, because });
   const lines = [`Held until ${formatInstant(until)} (${because}): ${routeText(recorded)}`];
-  for (const name of route === undefined ? Object.keys(configured) : [route]) {
+  for (const name of Object.keys(configured)) {
+    if (route !== undefined && !isPartOf(route, name)) continue;
     const policy = before[name];
     if (policy === undefined) continue;
     const [applied] = policiesUnder({ [name]: policy }, [recorded])[name]?.holds?.slice(-1) ?? [];
@@ -157,7 +160,9 @@ async function releaseHolds(ledger: Ledger, route: string | undefined): Promise<
   );
   const lines = released.map((hold) => `Released: ${holdLine(hold)}`);
   const concerned = Object.entries(after)
-    .filter(([name]) => released.some((hold) => hold.route === undefined || hold.route === name));
+    .filter(([name]) =>
+      released.some((hold) => hold.route === undefined || isPartOf(hold.route, name))
+    );
   for (const [name, policy] of concerned) {
     const { phase, until } = momentAt(policy, Math.ceil(now / 1_000 + 1) * 1_000);
     if (phase === "brownout") lines.push(`${name}: in a brownout until ${formatInstant(until)}`);
@@ -185,7 +190,9 @@ async function list(
   const { holds, faults } = await ledger.holds();
   for (const fault of faults) printError(`warning: ${fault}`);
   const lines = holds.toSorted((a, b) => a.since - b.since)
-    .filter((hold) => route === undefined || hold.route === undefined || hold.route === route)
+    .filter((hold) =>
+      route === undefined || hold.route === undefined || isPartOf(hold.route, route)
+    )
     .map(holdLine);
   if (lines.length > 0) return lines;
   return [

@@ -8,12 +8,9 @@
 import { requireDatabaseUrl } from "../database/place.ts";
 import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
 import { StorageError } from "../errors/storage_error.ts";
-import { formatInstant } from "../http/timestamp.ts";
 import { CONTACT } from "../input/contact.ts";
 import { messageOf, withoutPassword } from "../input/printable.ts";
 import { FAILED } from "../lifecycle/breaking.ts";
-import { extendedPolicy } from "../lifecycle/extension.ts";
-import type { InstantSetting } from "../lifecycle/instant.ts";
 import { mismatch, requireNames } from "../lifecycle/mismatch.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import {
@@ -34,8 +31,7 @@ import { type ApplyRetirement, retirementOf } from "../lifecycle/serving/retirem
 import { handlerOf } from "../lifecycle/serving/with_lifecycle.ts";
 import { FaultLog, lineLog, type Log, type LogEvent } from "../log/log.ts";
 import { PhaseLog } from "../log/phases.ts";
-import { readExtensions } from "./extension_options.ts";
-import { clientName, isProbe } from "./record/client_names.ts";
+import { isProbe } from "./record/client_names.ts";
 import { type OpenLedger, openLedger } from "./record/open_ledger.ts";
 import { Recorder } from "./record/recorder.ts";
 import { type ProcessIdentity, requireRouteNames, sessionFacts } from "./record/records.ts";
@@ -88,20 +84,11 @@ export interface RouteOptions<Handled extends readonly unknown[]> {
   /**
    * Returns the id of the client that called, as the application knows it after its own
    * authentication, e.g. `request.user?.id`. Called with what the handler got, when the response's
-   * head is sent; with `extensions`, before the handler is called. An id is 1 to 64 printable ASCII
-   * characters, without a space at either end; anything else counts as "(other)". Without an id, the
-   * client is known by `Origin`, `Referer` or `User-Agent`. Ids are recorded as they are: return no
-   * secret and no mail address.
+   * head is sent. An id is 1 to 64 printable ASCII characters, without a space at either end;
+   * anything else counts as "(other)". Without an id, the client is known by `Origin`, `Referer` or
+   * `User-Agent`. Ids are recorded as they are: return no secret and no mail address.
    */
   readonly client?: ((...handled: Handled) => string | number | null | undefined) | undefined;
-  /**
-   * The clients that get more time, by the id that `client` returns, e.g. `{ acme: "2027-12-31" }`.
-   * Until its date, the client is served, without brownouts, and reads the date in `Sunset`. Then it
-   * is refused like any other. Responses depend on the client, so shared caches may store none of the
-   * route's. The policy needs a sunset. A date that is not after the sunset has no effect, and is
-   * logged. Default: none.
-   */
-  readonly extensions?: Readonly<Record<string, InstantSetting>> | undefined;
   /**
    * The statuses that clients of the route read as an answer, e.g. `[404]` where they ask whether
    * something exists. Requests that are answered with one of them count as calls, and `breaks` is
@@ -237,10 +224,9 @@ export async function openUsage(database: string, options: UsageOptions): Promis
   function recorded<Incoming extends RequestHead, Rest extends readonly unknown[]>(
     route: string,
     given: LifecycleOptions<Incoming, Rest>,
-    { identify, answers, extensions: own = {} }: {
+    { identify, answers }: {
       readonly identify: ((request: Incoming, ...rest: Rest) => unknown) | undefined;
       readonly answers: readonly number[] | undefined;
-      readonly extensions: RouteOptions<Rest>["extensions"];
     },
   ): ApplyRetirement<Incoming, Rest> {
     const policy = Object.hasOwn(policies, route) ? policies[route] : undefined;
@@ -250,49 +236,29 @@ export async function openUsage(database: string, options: UsageOptions): Promis
         `route: expected ${known || "none, as `routes` has none"}, got "${route}"`,
       );
     }
-    const { extensions, ineffective } = readExtensions(own, { policy, client: identify });
-    const ends = new Map(Object.entries(extensions));
-    const clientOf = (request: Incoming, rest: Rest) => idOf(() => identify?.(request, ...rest));
     const apply = retirementOf(policy, given, {
       policy: () => recorder.policies[route] ?? policy,
       answers: new Set(answers),
-      recognize: ends.size === 0 ? undefined : (current, request, rest) => {
-        const client = clientOf(request, rest);
-        return { client, policy: extendedPolicy(current, ends.get(client.id ?? NO_ID)) };
-      },
       arrive(fields) {
         if (isProbe(fields)) return undefined;
         intents.arrive(route);
         return intents.isHeld(route) || mayAnswer(route);
       },
-      count({ phase, until, status, breaks }, { method, headers }, request, rest, known) {
+      count({ phase, until, status, breaks }, { method, headers }, request, rest, policy) {
         if (closing !== undefined) {
           wasLate = true;
           faults.log(LATE, { route });
           return;
         }
         const moment = { phase, until };
-        const counter = meter.counterFor({
-          route,
-          policy: known.policy,
-          method,
-          moment,
-          status,
-          breaks,
-        });
-        const { id, logFailure } = known.client ?? clientOf(request, rest);
+        const counter = meter.counterFor({ route, policy, method, moment, status, breaks });
+        const { id, logFailure } = idOf(() => identify?.(request, ...rest));
         counter.count(headers, id);
         logFailure?.(route); // after the count, which no failure may prevent
       },
       leave: () => intents.leave(route),
     });
-    recorder.mount(route, extensions); // once nothing can be wrong with the options
-    for (const [id, end] of Object.entries(ineffective)) {
-      const message =
-        `the extension of ${clientName("id", id)} until ${formatInstant(end)} has no ` +
-        `effect: it does not end after the sunset at ${formatInstant(policy.sunsetAt as number)}`;
-      log({ event: "warning", route, message });
-    }
+    recorder.mount(route); // once nothing can be wrong with the options
     return apply;
   }
 
@@ -317,14 +283,14 @@ export async function openUsage(database: string, options: UsageOptions): Promis
 
   return {
     retire(route, options = {}) {
-      const { client, answers, extensions, ...given } = requireRouteOptions(options);
+      const { client, answers, ...given } = requireRouteOptions(options);
       const identify = client &&
         ((_: RequestHead, ...handled: Parameters<typeof client>) => client(...handled));
-      return middlewareOf(recorded(route, given, { identify, answers, extensions }));
+      return middlewareOf(recorded(route, given, { identify, answers }));
     },
     withLifecycle(handler, route, options = {}) {
-      const { client: identify, answers, extensions, ...given } = requireRouteOptions(options);
-      return handlerOf(handler, recorded(route, given, { identify, answers, extensions }));
+      const { client: identify, answers, ...given } = requireRouteOptions(options);
+      return handlerOf(handler, recorded(route, given, { identify, answers }));
     },
     get session() {
       return recorder.session;
@@ -383,7 +349,7 @@ function withCause(error: unknown): unknown {
 function requireRouteOptions<
   Options extends { readonly client?: unknown; readonly answers?: unknown },
 >(options: Options): Options {
-  requireNames(options, [...LIFECYCLE_OPTION_NAMES, "client", "extensions", "answers"]);
+  requireNames(options, [...LIFECYCLE_OPTION_NAMES, "client", "answers"]);
   const { client, answers = [] } = options;
   if (client !== undefined && typeof client !== "function") {
     throw new TypeError(mismatch("client", client, "a function"));

@@ -4,6 +4,7 @@ import { Command, Option } from "commander";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 import { argument, numberArgument } from "../input/arguments.ts";
 import { messageOf } from "../input/printable.ts";
+import { isPartOf } from "../lifecycle/route_name.ts";
 import { usageJson } from "./output/json.ts";
 import { usagePage } from "./output/operator_page.ts";
 import { ownerPage, type OwnerPageOptions } from "./output/owner_page.ts";
@@ -93,7 +94,8 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
     )
     .option(
       "--route <path>",
-      "a route to report on, as the report names it; repeatable; by default, every deprecated one",
+      'a route to report on, as the report names it, with each name like "/v1 for acme" of /v1;' +
+        " repeatable; by default, every deprecated one",
       (path: string, others: string[] = []) => [...others, path],
     )
     .option(
@@ -241,7 +243,7 @@ async function readReport(
   const all = isForOwner ? Object.keys(announcedPolicies(sessions)) : undefined;
   const report = await reportUsage(ledger, {
     ...options,
-    routes: route ?? all,
+    routes: route === undefined ? all : withParts(route, sessions),
     days: typeof gate === "number" ? gate : days,
     now: time.now,
     ...read,
@@ -261,9 +263,16 @@ async function startProbe(
   const { holds } = await ledger.holds();
   return await probe(ledger, {
     ...way,
-    routes: routes ?? judgedRoutes(sessions),
+    routes: routes === undefined ? judgedRoutes(sessions) : withParts(routes, sessions),
     policies: policiesUnder(announcedPolicies(sessions), holds),
   });
+}
+
+/** Returns routes with all parts of them that are on record, also those that were deleted. */
+function withParts(routes: readonly string[], sessions: readonly Session[]): string[] {
+  const names = Object.keys(announcedPolicies(sessions));
+  const parts = names.filter((name) => routes.some((route) => isPartOf(route, name)));
+  return [...new Set([...routes, ...parts])];
 }
 
 const clientArgument = argument(

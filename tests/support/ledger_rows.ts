@@ -18,7 +18,7 @@ export async function begin(
 ): Promise<Session> {
   const session = {
     ...{ id, policies, process: PROCESS, sequence: 0, mayServeUnrecorded: false },
-    ...{ unmounted: undefined, extensions: undefined },
+    unmounted: undefined,
     retainDays: 400,
     publicUrl: "https://api.example.com",
     contact: "mailto:api@example.com",

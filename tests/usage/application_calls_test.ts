@@ -141,6 +141,33 @@ onBoth("the gate knows routes by the names that they were given", async (databas
   }
 });
 
+onBoth(
+  "the gate on a route takes its parts along, also one that was deleted",
+  async (database, age) => {
+    const [call] = CALLS as [ApplicationCall];
+    const run = async (routes: readonly string[], called: readonly string[]) => {
+      const policies = Object.fromEntries(routes.map((name) => [name, POLICY]));
+      const usage = await openUsage(database, { routes: policies, log() {} });
+      for (const name of routes) usage.retire(name);
+      for (const name of called) await byFetch(usage, name, call);
+      await usage.close();
+    };
+    const judged = async (...words: string[]) => {
+      const [status, text] = await askGate(database, "--json", ...words);
+      return [status, JSON.parse(text).judged];
+    };
+    const [ALL, ACME, OTHER] = ["/v1", "/v1 for acme", "/v1/songs"];
+    await run([ALL, ACME, OTHER], [ACME]);
+    await age();
+    assertEquals(await judged("--route", ALL), [1, [ALL, ACME]]);
+    assertEquals(await judged("--route", ACME), [1, [ACME]]);
+    assertEquals((await judged("--route", OTHER))[0], 0);
+    await run([ALL, OTHER], []);
+    assertEquals(await judged(), [0, [ALL, OTHER]]);
+    assertEquals(await judged("--route", ALL), [1, [ALL, ACME]]);
+  },
+);
+
 /** Names that cannot be recorded, read back or printed, and how errors show them. */
 const WRONG_NAMES = [
   ["a\ud800", "a\\ud800"],

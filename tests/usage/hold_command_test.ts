@@ -100,6 +100,32 @@ Deno.test("hold says what it calls off, lists it, and releases it", async () => 
   );
 });
 
+Deno.test("hold of a route holds its parts, too, and a hold of a part only that", async () => {
+  const [ALL, ACME] = ["/v1", "/v1 for acme"];
+  const policy = definePolicy({ deprecatedAt: "2027-01-01", sunsetAt: "2027-01-31" });
+  const policies = { [ALL]: policy, [ACME]: policy, "/v1/songs": policy };
+  await using scene = await openRecord({ policies: policies as typeof POLICIES });
+  const until = ["--until", "2027-02-02", "--because", "b"];
+  const put = (name: string) =>
+    `${name}: the sunset at 2027-01-31T00:00:00Z was put off until then`;
+  const effects = async (route: string) =>
+    (await scene.run(...until, "--route", route)).split("\n")
+      .filter((line) => line.includes("put off"));
+  assertEquals(await effects(ACME), [put(ACME)]);
+  await scene.run("--release", "--route", ACME);
+  scene.pass(1_000);
+  assertEquals(await effects(ALL), [put(ALL), put(ACME)]);
+  assertMatch(await scene.run("--route", ACME), /^\/v1 for acme .*\n\/v1 from /);
+  const { recorder } = await scene.start({ policies });
+  const sunsets = Object.values(recorder.policies).map(({ sunsetAt = 0 }) => sunsetAt);
+  assertEquals(sunsets.map((sunset) => sunset > NOON), [true, true, false], "in a process");
+  await recorder.stop();
+  assertEquals(
+    (await scene.run("--release", "--route", ALL)).split("\n").slice(1, 3),
+    [`${ALL}: removed`, `${ACME}: removed`],
+  );
+});
+
 Deno.test("hold refuses what is wrong, by name and value, and records nothing", async () => {
   await using record = await openRecord();
   const reason = ["--because", "b"];

@@ -595,11 +595,11 @@ test("openUsage() rejects what it cannot count by, or record in", () =>
     }
     const client = "X-Client" as unknown as () => string;
     assertThrows(() => usage.retire("/v1", { client }), TypeError, "client: expected a function");
-    const misspelt = { extension: { acme: "2027-12-31" } } as object;
+    const misspelt = { clients: () => "acme" } as object;
     assertThrows(
       () => usage.retire("/v1", misspelt),
       TypeError,
-      'maxAge, client, extensions, answers, got "extension"',
+      'maxAge, client, answers, got "clients"',
     );
     await usage.close();
   }));

@@ -9,8 +9,6 @@
 import { assert } from "@std/assert";
 import fc from "npm:fast-check@4.10.2";
 import { formatHttpDate } from "../../lib/http/http_date.ts";
-import type { Field } from "../../lib/http/outcome.ts";
-import { forOneClient } from "../../lib/lifecycle/client_responses.ts";
 import { limitFreshness } from "../../lib/lifecycle/freshness.ts";
 import { keepRestrictions } from "../../lib/lifecycle/restrictions.ts";
 import {
@@ -87,10 +85,9 @@ function exchanges(
   stated: Record<string, string>,
   request: Omit<Exchange, "headers" | "sent">,
   until: number,
-  prepare = (fields: Field[]) => fields,
 ): [before: Exchange, after: Exchange] {
   const fields = Object.entries(stated);
-  const limited = limitFreshness(prepare(fields), { until, now: NOW, ...request });
+  const limited = limitFreshness(fields, { until, now: NOW, ...request });
   return [fields, limited].map((fields) => {
     const headers = new Headers({ date: inSeconds(0) });
     for (const [name, value] of fields) headers.set(name, value);
@@ -173,27 +170,4 @@ Deno.test("no cache may do with a refusal what it could not with the application
     { numRuns: 6_000 },
   );
   assert(count.unstorable > 3_000 && count.stored > 1_000, JSON.stringify(count));
-});
-
-Deno.test("no shared cache may store what is meant for one client, and no other what it could not", () => {
-  const count = { shared: 0, own: 0 };
-  const check = (cache: Cache, [before, after]: [Exchange, Exchange]) => {
-    const note = JSON.stringify([...before.headers, ...after.headers]);
-    if (cache.isShared && cache.isModern) assert(!mayStore(cache, after), `shared: ${note}`);
-    // Only shared caches have a field of their own.
-    const isOwn = !cache.isShared && cache.target === undefined;
-    if (isOwn) assert(mayStore(cache, before) || !mayStore(cache, after), `stored: ${note}`);
-    if (cache.isShared && mayStore(cache, before)) count.shared++;
-    if (isOwn && mayStore(cache, after)) count.own++;
-  };
-  fc.assert(
-    fc.property(fields, requests, several, left, (stated, request, caches, left) => {
-      for (const until of [Math.ceil((NOW + left) / 1000) * 1000, Infinity]) {
-        const both = exchanges(stated, request, until, (fields) => forOneClient(fields, request));
-        for (const cache of caches) check(cache, both);
-      }
-    }),
-    { numRuns: 6_000 },
-  );
-  assert(count.shared > 3_000 && count.own > 1_000, JSON.stringify(count));
 });

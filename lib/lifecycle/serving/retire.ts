@@ -132,9 +132,7 @@ function addAnnouncement(response: NodeResponse, { announce, count }: Retirement
     const args = typeof reason === "string" ? [status, reason] : [status];
     if (!response.headersSent) { // otherwise setting fields would throw
       setFields(response, typeof reason === "string" ? fields : fields ?? reason);
-      const { set, removed } = announce(fieldsOf(response), Number(status));
-      for (const name of removed) response.removeHeader(name);
-      setFields(response, set);
+      setFields(response, announce(fieldsOf(response), Number(status)));
     }
     const result: unknown = Reflect.apply(writeHead, response, args);
     count?.(response.statusCode);

@@ -8,7 +8,6 @@ import { isUnclosed } from "../../http/quoted_string.ts";
 import { productOf } from "../user_agent.ts";
 import { announcementFields } from "../announcement.ts";
 import { CHECK_CLIENT, isBreaking } from "../breaking.ts";
-import { forOneClient } from "../client_responses.ts";
 import { limitFreshness } from "../freshness.ts";
 import { mismatch } from "../mismatch.ts";
 import { momentAt, type Policy } from "../policy.ts";
@@ -23,26 +22,11 @@ import { successorOf } from "./successor.ts";
  * A record of the calls to a route. It has to know that somebody may have called before a call is
  * answered that the removal breaks.
  */
-export interface CallRecord<
-  Incoming extends RequestHead,
-  Rest extends readonly unknown[],
-  Client = unknown,
-> {
+export interface CallRecord<Incoming extends RequestHead, Rest extends readonly unknown[]> {
   /** Returns the policy at present, if another than the one that was given may apply. */
   readonly policy?: () => Policy;
   /** The statuses that count as calls though the library takes them for failures. */
   readonly answers?: ReadonlySet<number> | undefined;
-  /**
-   * Returns the client that sent a request, and the policy for it, given that for all others; left
-   * out if all clients have the same. Called before the handler. Each response is then meant for one
-   * client. Never throws.
-   */
-  readonly recognize?:
-    | ((policy: Policy, request: Incoming, rest: Rest) => {
-      readonly client: Client;
-      readonly policy: Policy;
-    })
-    | undefined;
   /**
    * Notes that a call has arrived, and asks whether it may be answered.
    *
@@ -55,14 +39,14 @@ export interface CallRecord<
    * Counts a call, before the option `onCount` is told of it. Never throws.
    *
    * @param head What could be read of the request.
-   * @param known The policy that determined the response, and the client, if it was asked for before.
+   * @param policy The policy that determined the response.
    */
   count(
     call: LifecycleCall,
     head: RequestHead,
     request: Incoming,
     rest: Rest,
-    known: { readonly policy: Policy; readonly client?: Client },
+    policy: Policy,
   ): void;
   /** Notes that such a call was counted. */
   leave(): void;
@@ -75,12 +59,12 @@ export interface Retirement {
   /** The refusal to send, with the fields of `refusalFields`; `undefined` to serve the request. */
   readonly refused: Refusal | undefined;
   /**
-   * Returns how to change the fields of a response when its head is sent. Doing so twice is harmless.
+   * Returns the fields to set on a response when its head is sent. Doing so twice is harmless.
    *
    * @param fields All fields of the response, each but Set-Cookie at most once.
    * @param status The status of the response.
    */
-  announce(fields: readonly Field[], status: number): FieldChanges;
+  announce(fields: readonly Field[], status: number): Field[];
   /**
    * Asks the record, if there is one, whether the call may be answered. Only a refusal with 410 may
    * be sent in any case: it is what the removal brings. Ask once, before the handler is called.
@@ -93,13 +77,6 @@ export interface Retirement {
    * first; `undefined` if nobody counts.
    */
   readonly count: ((status: number) => void) | undefined;
-}
-
-/** Changes to the fields of a response. */
-interface FieldChanges {
-  readonly set: readonly Field[];
-  /** The names of fields to remove. */
-  readonly removed: readonly string[];
 }
 
 /** Fields to expose to pages in addition to the handler's own (Fetch standard §3.3.3). */
@@ -117,21 +94,17 @@ export type ApplyRetirement<Incoming extends RequestHead, Rest extends readonly 
 /**
  * Returns a function that applies a policy to a request.
  *
- * @param common The policy for every client of which `record` does not know another.
+ * @param given The policy, unless `record` has another at present.
  * @param record Has to know of calls before they are answered, and counts them then.
  * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
  */
-export function retirementOf<
-  Incoming extends RequestHead,
-  Rest extends readonly unknown[],
-  Client,
->(
-  common: Policy,
+export function retirementOf<Incoming extends RequestHead, Rest extends readonly unknown[]>(
+  given: Policy,
   options: LifecycleOptions<Incoming, Rest>,
-  record?: CallRecord<Incoming, Rest, Client>,
+  record?: CallRecord<Incoming, Rest>,
 ): ApplyRetirement<Incoming, Rest> {
-  if (!Number.isFinite(common?.deprecatedAt)) { // callers may not use TypeScript
-    throw new TypeError(mismatch("policy", common, "the result of definePolicy()"));
+  if (!Number.isFinite(given?.deprecatedAt)) { // callers may not use TypeScript
+    throw new TypeError(mismatch("policy", given, "the result of definePolicy()"));
   }
   requireOptions(options);
   const { applies, refusalBody, maxAge, route, onCount } = options;
@@ -145,9 +118,7 @@ export function retirementOf<
 
   return (request, ...rest) => {
     const start = readClock();
-    const current = record?.policy?.() ?? common;
-    const known = record?.recognize?.(current, request, rest);
-    const { policy = current } = known ?? {};
+    const policy = record?.policy?.() ?? given;
     const moment = momentAt(policy, start);
     const { until } = moment;
     // Read before the handler runs, because nothing can be read after an upgrade to a WebSocket.
@@ -178,10 +149,11 @@ export function retirementOf<
       now: start,
       refused: refused && complete(refused),
       announce(fields, status) {
-        const given = known === undefined ? fields : forOneClient(fields, { method, status });
         const limit = { until, now: readClock(), method, status, isAuthorized };
-        const { set, removed } = changesOf(fields, limitFreshness(given, limit));
-        return { set: [...announce(fields, policy, { successor, now: start }), ...set], removed };
+        const before = new Map(fields);
+        const limited = limitFreshness(fields, limit)
+          .filter(([name, value]) => before.get(name) !== value);
+        return [...announce(fields, policy, { successor, now: start }), ...limited];
       },
       ask: () => {
         const isKnown = refused === undefined ? method === "OPTIONS" : refused.status === 410;
@@ -201,20 +173,11 @@ export function retirementOf<
             answers: record?.answers,
           });
         const call = { ...caller, ...moment, status, breaks };
-        record?.count(call, head, request, rest, { ...known, policy });
+        record?.count(call, head, request, rest, policy);
         attempt("onCount", () => onCount?.(call, request, ...rest));
         if (hasArrived) record?.leave();
       }),
     };
-  };
-}
-
-/** Returns how the fields of a response change. Set-Cookie, which alone may occur twice, does not. */
-function changesOf(before: readonly Field[], after: readonly Field[]): FieldChanges {
-  const [from, to] = [new Map(before), new Map(after)];
-  return {
-    set: [...to].filter(([name, value]) => from.get(name) !== value),
-    removed: [...from.keys()].filter((name) => !to.has(name)),
   };
 }
 

@@ -146,9 +146,8 @@ function withAnnouncement(
   const earlier = announced.get(response);
   const isReused = earlier !== undefined && earlier.request !== request;
   const fields = isReused ? earlier.fields : [...response.headers];
-  const { set: changes, removed } = announce(fields, response.status);
+  const changes = announce(fields, response.status);
   const set = (target: Response) => {
-    for (const name of removed) target.headers.delete(name);
     for (const [name, value] of changes) target.headers.set(name, value);
     return target;
   };

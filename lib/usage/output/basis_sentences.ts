@@ -4,7 +4,6 @@ import type { PolicyDates } from "../verdict/announcements.ts";
 import type { IgnoredClient } from "../verdict/named_clients.ts";
 import type { TrustableDoubt } from "../verdict/doubts.ts";
 import type { UsageReport } from "../verdict/report.ts";
-import { extensionLines } from "./extension_sentences.ts";
 import { holdLines } from "./hold_sentences.ts";
 import { omissionLines } from "./omission_sentences.ts";
 import { instant, joined, path, type Phrase, phrase } from "./phrase.ts";
@@ -27,7 +26,6 @@ export function basisLines(report: UsageReport, program: ProgramNames): Phrase[]
   const { ignored } = report;
   return [
     ...trustLines(report),
-    ...extensionLines(report),
     ...omissionLines(report),
     ...ignored.map((each) => [`Ignored: ${each.client} (${ignoredText(each)})`]),
     ...probeLines(report),
@@ -164,12 +162,11 @@ export function otherDatesLines({ otherDates }: Pick<UsageReport, "otherDates">)
   });
 }
 
-function datesText({ deprecatedAt, sunsetAt, brownouts, extensions }: PolicyDates): Phrase {
+function datesText({ deprecatedAt, sunsetAt, brownouts }: PolicyDates): Phrase {
   const dates = [
     phrase("deprecation ", instant(deprecatedAt)),
     sunsetAt === undefined ? ["no sunset"] : phrase("sunset ", instant(sunsetAt)),
     ...brownouts.map(({ start, end }) => phrase("brownout ", instant(start), "/", instant(end))),
-    ...extensions.map(({ client, until }) => phrase("sunset ", instant(until), ` for ${client}`)),
   ];
   return joined(dates, ", ");
 }

@@ -4,7 +4,6 @@ import { dayOf } from "../../http/timestamp.ts";
 import type { ClientHistory } from "../record/records.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import { longestShown, type SilentClient } from "../verdict/rhythms.ts";
-import type { RouteVerdict } from "../verdict/route_verdicts.ts";
 import { date, instant, path, type Phrase, phrase } from "./phrase.ts";
 import { count, MAX_IN_DETAIL, namesText, plural, routesText } from "./wording.ts";
 
@@ -19,13 +18,9 @@ export function omissionLines(report: UsageReport): Phrase[] {
 }
 
 /** Says which clear routes are announced until a sunset that has not passed. */
-function announcedLines({ verdicts, policies, extensions, client, now }: UsageReport): Phrase[] {
+function announcedLines({ verdicts, policies, now }: UsageReport): Phrase[] {
   const sunsetOf = ({ route }: { readonly route: string }) => policies[route]?.sunsetAt;
-  // The report on a client that has an extension says so in a line of its own.
-  const isExtended = (verdict: RouteVerdict) =>
-    client !== undefined && // a hold may put off the sunset of all to the same instant
-    extensions.some(({ route, until }) => route === verdict.route && until === sunsetOf(verdict));
-  const clear = verdicts.filter((each) => each.state === "clear" && !isExtended(each));
+  const clear = verdicts.filter(({ state }) => state === "clear");
   // Reports run on Node 20, which has no Map.groupBy().
   const sunsets = new Set(clear.map(sunsetOf).filter((sunset = 0) => sunset > now));
   return [...sunsets].map((until = 0) => {

@@ -7,7 +7,7 @@ import { listOf } from "../../pages/plain_text.ts";
 import { bareNameOf, kindOf } from "../record/client_names.ts";
 import type { Session } from "../record/records.ts";
 import { judgedRoutes } from "../verdict/announcements.ts";
-import type { RouteUsage, UsageReport } from "../verdict/report.ts";
+import type { UsageReport } from "../verdict/report.ts";
 import { callsIn, type ClientUsage } from "../verdict/sums.ts";
 import { RULES, sinceText } from "./call_sentences.ts";
 import { brownoutTexts } from "./client_sentences.ts";
@@ -79,7 +79,6 @@ export function ownerPage(report: UsageReport, options: OwnerPageOptions): strin
 <p>${escape(name)} calls ${listOf(endpoints.map(({ path }) => code(path)))}.</p>
 <h2>By when</h2>
 ${dates(notice, { now, gone })}
-${list(extensionTexts(called, report))}
 ${change && `<h2>What to change</h2>\n${change}`}
 ${page ? `<p>Read the notice at <a href="${escape(page)}">${escape(page)}</a>.</p>` : ""}
 ${contactLink(contact)}
@@ -89,21 +88,6 @@ ${list(called.map(({ route }) => announcementText(route, report, sessions)))}
 ${renderReleases(usage, report)}
 ${pictures.join("\n")}`,
     `${name} still calls paths${host} that ${isRemoved.includes(false) ? future : "were"} removed`,
-  );
-}
-
-/** Says which dates are those of the client alone, because the notice has others. */
-function extensionTexts(called: readonly RouteUsage[], report: UsageReport): Phrase[] {
-  const names = called.map(({ route }) => route);
-  const own = report.extensions.filter(({ route, until }) =>
-    names.includes(route) && report.policies[route]?.sunsetAt === until // no hold put it off for all
-  );
-  return own.map(({ route, client }) =>
-    phrase(
-      "The removal of ",
-      routePath(route),
-      ` is on another date for other clients: this one is for ${bareNameOf(client)} alone.`,
-    )
   );
 }
 

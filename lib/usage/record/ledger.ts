@@ -32,7 +32,7 @@ import {
 } from "./records.ts";
 
 const SESSION_COLUMNS =
-  "id, policies, unmounted, extensions, may_serve_unrecorded, public_url, contact, retain_days, " +
+  "id, policies, unmounted, may_serve_unrecorded, public_url, contact, retain_days, " +
   "machine, pid, process_started, began, reported, timeline, sequence, ended";
 
 /** The limit on the holds that are read at once: those that end last. */
@@ -41,8 +41,8 @@ const MAX_HOLDS = 1_000;
 /** The facts with which a session begins. */
 export type NewSession = Omit<Session, "began" | "reported" | "timeline" | "ended">;
 
-/** The routes of a process, by whether they are mounted, and the extensions of clients. */
-export type Mounts = Pick<Session, "policies" | "unmounted" | "extensions">;
+/** The routes of a process, by whether they are mounted. */
+export type Mounts = Pick<Session, "policies" | "unmounted">;
 
 /** The effects of a new session on the process's previous one, and on the record. */
 export interface BeginOptions {
@@ -150,14 +150,14 @@ export class Ledger {
     const beginning: Statement = {
       text: `INSERT INTO media_head_session
                (id, policies, machine, pid, process_started, began, reported, timeline, sequence,
-               may_serve_unrecorded, public_url, contact, retain_days, unmounted, extensions)
+               may_serve_unrecorded, public_url, contact, retain_days, unmounted)
              SELECT $1, $2, $3, CAST($4 AS bigint), CAST($5 AS bigint), now, now,
                ${this.#database.timeline}, $6, CAST($7 AS bigint), $8, $9, CAST($10 AS bigint),
-               $11, $12
+               $11
              FROM (SELECT ${this.#now} AS now) AS time WHERE true
              ON CONFLICT (id) DO UPDATE SET began = excluded.began, reported = excluded.reported,
              timeline = excluded.timeline, policies = excluded.policies,
-             unmounted = excluded.unmounted, extensions = excluded.extensions
+             unmounted = excluded.unmounted
              RETURNING began, timeline`,
       values: [
         id,
@@ -171,7 +171,6 @@ export class Ledger {
         contact ?? null,
         retainDays,
         jsonOf(session.unmounted),
-        jsonOf(session.extensions),
       ],
     };
     const taking: Statement = {
@@ -195,16 +194,16 @@ export class Ledger {
   }
 
   /**
-   * Records which routes a session has mounted, and with which extensions, from its beginning on.
+   * Records which routes a session has mounted, from its beginning on.
    *
    * @returns Whether the session was there, and had not ended.
    */
   async mount({ id }: Pick<Session, "id">, mounts: Mounts): Promise<boolean> {
-    const { policies, unmounted, extensions } = mounts;
+    const { policies, unmounted } = mounts;
     const update: Statement = {
-      text: `UPDATE media_head_session SET policies = $2, unmounted = $3, extensions = $4
+      text: `UPDATE media_head_session SET policies = $2, unmounted = $3
              WHERE id = $1 AND ended IS NULL RETURNING id`,
-      values: [id, JSON.stringify(policies), jsonOf(unmounted), jsonOf(extensions)],
+      values: [id, JSON.stringify(policies), jsonOf(unmounted)],
     };
     const [updated] = await this.#database.transact([update], { isSynced: true });
     return updated?.length === 1;
@@ -582,7 +581,6 @@ function sessionOf(row: Row): Session {
     id: row["id"] as string,
     policies: JSON.parse(row["policies"] as string),
     unmounted: row["unmounted"] === null ? undefined : JSON.parse(row["unmounted"] as string),
-    extensions: row["extensions"] === null ? undefined : JSON.parse(row["extensions"] as string),
     mayServeUnrecorded: row["may_serve_unrecorded"] === 1,
     publicUrl: row["public_url"] as string | null ?? undefined,
     contact: row["contact"] as string | null ?? undefined,

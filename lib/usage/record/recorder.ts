@@ -5,11 +5,9 @@
 
 import { yieldToRequests } from "../../async/yield.ts";
 import { StorageError } from "../../errors/storage_error.ts";
-import type { Extensions } from "../../lifecycle/extension.ts";
 import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { FaultLog, type Log } from "../../log/log.ts";
 import { Backlog } from "./backlog.ts";
-import { clientName } from "./client_names.ts";
 import { DAY_MS, dayOf } from "../../http/timestamp.ts";
 import { deletedRoutes } from "./deleted_routes.ts";
 import { FlushSchedule } from "./flush_schedule.ts";
@@ -127,8 +125,8 @@ export class Recorder {
   #sent: SentPart | undefined;
   readonly #backlog = new Backlog();
   readonly #retention: Retention;
-  /** The routes that are mounted, each with the extensions of its clients. */
-  readonly #mounted = new Map<string, Extensions>();
+  /** The routes that are mounted. */
+  readonly #mounted = new Set<string>();
   /** When the first route was mounted, by the process's lifetime. */
   #mountedAt: number | undefined;
   /** What the log says of routes that are not mounted. */
@@ -203,47 +201,32 @@ export class Recorder {
    * Notes that a route is mounted. The session vouches for its calls from then on, and no call to it
    * is answered before that is recorded. Session and record begin before: within their first minute,
    * routes count as mounted from the beginning.
-   *
-   * @param extensions The extensions of clients. If a route is mounted again, it has those of both,
-   *   and of two for one client the later one.
    */
-  mount(route: string, extensions: Extensions = {}): void {
-    const before = this.#mounted.get(route);
-    const all = new Map(Object.entries(before ?? {}));
-    for (const [id, end] of Object.entries(extensions)) {
-      all.set(id, Math.max(end, all.get(id) ?? end));
-      this.meter.know(clientName("id", id)); // or it could count as another client
-    }
-    const merged = Object.fromEntries(all);
-    if (before !== undefined && isSame(before, merged)) return;
-    this.#addMounted([route], merged);
+  mount(route: string): void {
+    if (this.#mounted.has(route)) return;
+    this.#addMounted([route]);
     if (this.#registered !== undefined) void this.flush();
   }
 
-  #addMounted(routes: readonly string[], extensions: Extensions = {}): void {
+  #addMounted(routes: readonly string[]): void {
     if (routes.length > 0) this.#mountedAt ??= this.#lifetime();
-    for (const route of routes) this.#mounted.set(route, extensions);
+    for (const route of routes) this.#mounted.add(route);
   }
 
   get #mounts(): Mounts {
     const entries = Object.entries(this.#options.policies);
     const mounted = entries.filter(([route]) => this.#mounted.has(route));
     const others = entries.filter(([route]) => !this.#mounted.has(route));
-    const extended = [...this.#mounted].filter(([, own]) => Object.keys(own).length > 0);
     return {
       policies: Object.fromEntries(mounted),
       unmounted: others.length > 0 ? Object.fromEntries(others) : undefined,
-      extensions: extended.length > 0 ? Object.fromEntries(extended) : undefined,
     };
   }
 
-  /** Whether the session has every route that is mounted, with its extensions. */
+  /** Whether the session has every route that is mounted. */
   get #hasRecordedMounts(): boolean {
-    const { policies = {}, extensions = {} } = this.#registered?.session ?? {};
-    const recorded = new Map(Object.entries(extensions)); // a route may be named "constructor"
-    return [...this.#mounted].every(([route, own]) =>
-      Object.hasOwn(policies, route) && isSame(own, recorded.get(route) ?? {})
-    );
+    const { policies = {} } = this.#registered?.session ?? {};
+    return [...this.#mounted].every((route) => Object.hasOwn(policies, route));
   }
 
   /** Says which routes were not mounted within a minute, though others were. */
@@ -531,11 +514,6 @@ export class Recorder {
     this.#faults.log(fault, { session: this.session }, { kind: "clocks differ" });
     return "the clock here is not the database's (see the log)";
   }
-}
-
-/** Returns whether two mounts of a route have the same extensions. */
-function isSame(a: Extensions, b: Extensions): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }
 
 function newSession(options: RecorderOptions, mounts: Mounts, sequence: number): NewSession {

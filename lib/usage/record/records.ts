@@ -1,7 +1,6 @@
 /** The records of a ledger: calls to deprecated routes, and the processes that counted them. */
 
 import { isPrintable, quoted } from "../../input/printable.ts";
-import type { Extensions } from "../../lifecycle/extension.ts";
 import type { Phase, RoutePolicies } from "../../lifecycle/policy.ts";
 import { DAY_MS } from "../../http/timestamp.ts";
 
@@ -102,9 +101,6 @@ export interface ProcessIdentity {
   readonly started: number;
 }
 
-/** The extensions of clients, by the name of the route. */
-type RouteExtensions = Readonly<Record<string, Extensions>>;
-
 /**
  * The registration of one process. Times are in milliseconds since the epoch, by the ledger's time.
  */
@@ -115,8 +111,6 @@ export interface Session {
   readonly policies: RoutePolicies;
   /** The policies of the routes that the process has, but did not mount. */
   readonly unmounted?: RoutePolicies | undefined;
-  /** The extensions of clients that the process announces, by route, if there are any. */
-  readonly extensions?: RouteExtensions | undefined;
   /** Whether the process answers calls that the ledger does not take, and so may leave some out. */
   readonly mayServeUnrecorded?: boolean | undefined;
   /** The URL at which clients reach the application, if it is known. */

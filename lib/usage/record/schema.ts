@@ -50,7 +50,6 @@ function usageTables(dialect: Dialect): string {
       id ${text} PRIMARY KEY CHECK (${isPrintable(dialect, "id", 64)}),
       ${json("policies")},
       unmounted ${text},
-      extensions ${text},
       may_serve_unrecorded ${integer} NOT NULL CHECK (may_serve_unrecorded IN (0, 1)),
       public_url ${text},
       contact ${text},

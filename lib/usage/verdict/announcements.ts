@@ -3,7 +3,6 @@
 import type { Interval } from "../../lifecycle/instant.ts";
 import type { Policy, RoutePolicies } from "../../lifecycle/policy.ts";
 import { hasMounted, isOpen, runningLast, type Session } from "../record/records.ts";
-import { announcedExtensions, type ClientExtension, extensionsIn } from "./extensions.ts";
 
 /**
  * Returns the policy of each route from the session that began last, preferring running servers, and
@@ -39,8 +38,6 @@ export function judgedRoutes(sessions: readonly Session[]): string[] {
 /** The dates of a policy. */
 export interface PolicyDates extends Pick<Policy, "deprecatedAt" | "sunsetAt"> {
   readonly brownouts: readonly Interval[];
-  /** The extensions of clients, in the order of their ends. */
-  readonly extensions: readonly Omit<ClientExtension, "route">[];
 }
 
 /** The dates that a running server announces for routes, other than those of the report. */
@@ -53,22 +50,15 @@ export interface OtherDates {
   readonly others: PolicyDates;
 }
 
-/**
- * Lists each case of other dates that a running server announces, once, with its routes.
- *
- * @param client The only client whose extensions count. Default: every client.
- */
-export function otherDates(sessions: readonly Session[], client?: string): OtherDates[] {
+/** Lists each case of other dates that a running server announces, once, with its routes. */
+export function otherDates(sessions: readonly Session[]): OtherDates[] {
   const policies = announcedPolicies(sessions);
-  const extensionsOf = (all: readonly ClientExtension[], route: string) =>
-    all.filter((each) => each.route === route && (client ?? each.client) === each.client);
-  const extensions = announcedExtensions(sessions);
   const cases = new Map<string, { route: string; dates: Omit<OtherDates, "routes"> }>();
   for (const session of sessions.filter((session) => isOpen(session))) {
     const { id, process } = session;
     for (const [route, policy] of Object.entries(session.policies)) {
-      const announced = datesOf(policies[route] ?? policy, extensionsOf(extensions, route));
-      const others = datesOf(policy, extensionsOf(extensionsIn(session), route));
+      const announced = datesOf(policies[route] ?? policy);
+      const others = datesOf(policy);
       if (JSON.stringify(announced) === JSON.stringify(others)) continue;
       const dates = { announced, session: { id, process }, others };
       cases.set(JSON.stringify([route, others]), { route, dates });
@@ -83,15 +73,10 @@ export function otherDates(sessions: readonly Session[], client?: string): Other
 }
 
 /** Returns the dates of a policy. Dates that are equal are equal as JSON. */
-function datesOf(
-  { deprecatedAt, sunsetAt, brownouts }: Policy,
-  extensions: readonly ClientExtension[],
-): PolicyDates {
+function datesOf({ deprecatedAt, sunsetAt, brownouts }: Policy): PolicyDates {
   return {
     deprecatedAt,
     sunsetAt,
     brownouts: brownouts.map(({ start, end }) => ({ start, end })),
-    extensions: extensions.map(({ client, until }) => ({ client, until }))
-      .sort((a, b) => a.until - b.until || (a.client < b.client ? -1 : 1)),
   };
 }

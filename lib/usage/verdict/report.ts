@@ -13,7 +13,6 @@ import type { Ledger } from "../record/ledger.ts";
 import { type ClientHistory, isOpen, type Session } from "../record/records.ts";
 import { announcedPolicies, judgedRoutes, type OtherDates, otherDates } from "./announcements.ts";
 import { completeSince, type Evidence } from "./doubts.ts";
-import { announcedExtensions, type ExtensionUsage, policiesFor } from "./extensions.ts";
 import { type IgnoredClient, ignoredClients, requireOnRecord } from "./named_clients.ts";
 import type { ProbeResult } from "./probe.ts";
 import type { PeriodLengths } from "./verdict.ts";
@@ -81,8 +80,6 @@ export interface UsageReport extends
    * report on one client, as it applies to that client.
    */
   readonly policies: RoutePolicies;
-  /** The extensions of clients of the routes. */
-  readonly extensions: readonly ExtensionUsage[];
   /** The dates that running servers announce, other than those of the policies. */
   readonly otherDates: readonly OtherDates[];
   readonly from: string;
@@ -135,9 +132,7 @@ export async function reportUsage(
   const period = Array.from({ length: days + 1 }, (_, ago) => dayOf(now - (days - ago) * DAY_MS));
   const start = Date.parse(from);
   const { holds } = await ledger.holds();
-  const common = policiesUnder(announcedPolicies(sessions), holds);
-  const announced = announcedExtensions(sessions);
-  const policies = client === undefined ? common : policiesFor(client, common, announced);
+  const policies = policiesUnder(announcedPolicies(sessions), holds);
   const judged = [...new Set(options.routes ?? judgedRoutes(sessions))];
   requireCounted(judged, policies);
   // Once no route is deprecated, the report still says who called.
@@ -165,18 +160,9 @@ export async function reportUsage(
     );
     return silentClients(others, { now, days, isByRhythm, retainDays });
   };
-  const extensions = announced
-    .filter((each) => listed.includes(each.route) && (client ?? each.client) === each.client)
-    .map((each): ExtensionUsage => ({
-      ...each,
-      isExpired: each.until <= now,
-      isOnRecord: [...histories, ...sums.routes.flatMap(clientsOfRoute)]
-        .some(({ route, client }) => route === each.route && client === each.client),
-    }));
   const announcedUntil = (route: string) => {
-    const own = extensions.filter((each) => each.route === route).map(({ until }) => until);
-    const latest = Math.max(policies[route]?.sunsetAt ?? 0, ...own);
-    return latest > now ? latest : undefined;
+    const { sunsetAt = 0 } = policies[route] ?? {};
+    return sunsetAt > now ? sunsetAt : undefined;
   };
   const routes = sums.routes.map(({ route, days, otherRequests, clients }): RouteUsage => {
     const since = completeSince(evidence, [route], trustStops) ?? Infinity;
@@ -206,7 +192,6 @@ export async function reportUsage(
     today: dayOf(now),
     now,
     policies,
-    extensions,
     retainDays,
     isByRhythm,
     judged,
@@ -233,14 +218,9 @@ export async function reportUsage(
         (reported >= start || ended !== "stopped")
       )
     ),
-    otherDates: otherDates(sessions, client),
+    otherDates: otherDates(sessions),
     recovery,
   };
-}
-
-/** Names the clients that have called a route, each with the route. */
-function clientsOfRoute({ route, clients }: Pick<RouteUsage, "route" | "clients">) {
-  return clients.map(({ client }) => ({ route, client }));
 }
 
 /** Reads what a report needs besides sessions and intents. */

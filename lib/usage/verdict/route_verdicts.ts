@@ -21,10 +21,7 @@ export type RouteVerdict = Verdict & SilentClients & {
   /** The number of calls, except those of clients that are ignored. */
   readonly calls: number;
   readonly clients: readonly Pick<ClientUsage, "client" | "calls" | "last">[];
-  /**
-   * The sunset that is announced for the route, or the end of a client's extension if that is later;
-   * `undefined` once it has passed.
-   */
+  /** The sunset that is announced for the route; `undefined` once it has passed. */
   readonly announcedUntil: number | undefined;
   /** The first day on which an unknown verdict can be clear, if it can be known. */
   readonly recovery: string | undefined;

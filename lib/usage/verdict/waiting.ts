@@ -1,5 +1,6 @@
 /** Waiting until running servers have recorded the calls before a verdict. */
 
+import { isPartOf } from "../../lifecycle/route_name.ts";
 import { FLUSH_INTERVAL_MS } from "../record/flush_schedule.ts";
 import type { Ledger } from "../record/ledger.ts";
 import {
@@ -53,7 +54,8 @@ export async function waitForHeartbeats(
   let isFirst = true;
   return await poll(limit, () => readSessions(ledger), ({ sessions, intents }) => {
     const open = intents.filter((intent) =>
-      !isSettled(intent, time.now) && (routes?.includes(intent.route) ?? true)
+      !isSettled(intent, time.now) &&
+      (routes?.some((route) => isPartOf(route, intent.route)) ?? true)
     );
     const awaited = sessions.filter((session) =>
       isRunning(session, time.now) && open.some((intent) => intent.session === session.id)

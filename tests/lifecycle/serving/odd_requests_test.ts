@@ -103,7 +103,7 @@ function watched(at: number, options: LifecycleOptions) {
       void events.push([method, headers.get("x"), status, breaks]),
     leave: () => void events.push("leave"),
   };
-  const apply = retirementOf<Request, readonly unknown[], unknown>(POLICY, {
+  const apply = retirementOf<Request, readonly unknown[]>(POLICY, {
     onCount: ({ status }) => void events.push(status),
     successor: () => "/v2",
     clock: () => at,

@@ -25,7 +25,6 @@ const ALWAYS_THERE = [
     "today",
     "now",
     "policies",
-    "extensions",
     "retainDays",
     "isByRhythm",
     "judged",

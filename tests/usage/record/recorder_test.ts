@@ -10,7 +10,7 @@ import {
   MAX_PART_ROWS,
   type Session,
 } from "../../../lib/usage/record/records.ts";
-import { ANSWER, COUNT, DAY, NOON, PROCESS } from "../../support/counted_call.ts";
+import { COUNT, DAY, NOON, PROCESS } from "../../support/counted_call.ts";
 import { fakeTimers } from "../../support/fake_timers.ts";
 import { addRows, begin, FOREVER } from "../../support/ledger_rows.ts";
 import { down, openScene, ROUTE, type Times } from "../../support/recorder_scene.ts";
@@ -175,61 +175,20 @@ Deno.test("Recorder begins another session for a route that is mounted later, an
   await recorder.stop();
 });
 
-Deno.test("Recorder records the extensions of a mount before the first answer, and later ones likewise", async () => {
-  await using scene = await openScene();
-  const { recorder, intents, events } = await scene.start(LATER);
-  const recorded = async () =>
-    (await scene.ledger.sessions()).map(({ extensions, ended }) => [extensions, ended]);
-  recorder.mount(ONE, { acme: NOON });
-  recorder.mount(OTHER);
-  assert(await intents.hold(ONE));
-  assertEquals(await recorded(), [[{ [ONE]: { acme: NOON } }, undefined]]);
-  recorder.mount(ONE);
-  recorder.mount(ONE, { acme: NOON - 1, beta: NOON });
-  assert(await intents.hold(OTHER));
-  const both = { [ONE]: { acme: NOON, beta: NOON } };
-  assertEquals(await recorded(), [[both, undefined]], "the later one of two");
-  scene.pass(60_000);
-  await recorder.flush();
-  const { session } = recorder;
-  recorder.mount(ONE, { acme: NOON });
-  await recorder.flush();
-  assertEquals(recorder.session, session, "nothing has changed");
-  recorder.mount(OTHER, { acme: NOON + 1 });
-  await recorder.flush();
-  const all = { ...both, [OTHER]: { acme: NOON + 1 } };
-  assertEquals(await recorded(), [[both, "lapsed"], [all, undefined]]);
-  assertEquals(events.map(({ event }) => event), ["session"]);
-  await recorder.stop();
-});
-
 Deno.test("Recorder knows mounts by the names that they were given", async () => {
   await using scene = await openScene();
   const names = ["__proto__", "constructor"];
   const policies = Object.fromEntries(names.map((name) => [name, LATER.policies[ONE]]));
   const { recorder, intents } = await scene.start({ ...LATER, policies } as typeof LATER);
   const { session } = recorder;
-  for (const [index, name] of names.entries()) {
-    recorder.mount(name, index === 0 ? { constructor: NOON } : {});
+  for (const name of names) {
+    recorder.mount(name);
     assert(await intents.hold(name), name);
     recorder.mount(name);
   }
   await recorder.flush();
   assertEquals([recorder.session, recorder.fault], [session, undefined]);
   await recorder.stop();
-});
-
-Deno.test("Recorder keeps the calls of a client that has an extension apart, whatever others send", async () => {
-  await using scene = await openScene();
-  const { recorder } = await scene.start(LATER);
-  recorder.mount(ONE, { acme: NOON });
-  for (let name = 0; name < MAX_NEW_NAMES_A_DAY; name++) {
-    recorder.meter.counterFor(ANSWER).count(new Headers(), `${name}`);
-  }
-  for (const id of ["acme", "other"]) recorder.meter.counterFor(ANSWER).count(new Headers(), id);
-  await recorder.stop();
-  const clients = (await Array.fromAsync(scene.ledger.usage(""))).map(({ client }) => client);
-  assertEquals(clients.filter((client) => !/\d/.test(client)).sort(), ["(other)", "id acme"]);
 });
 
 Deno.test("Recorder has no fault where no route is mounted", async () => {

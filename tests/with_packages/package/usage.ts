@@ -25,7 +25,6 @@ const answer: (request: Request, count: number) => Promise<Response> = usage.wit
   "/v1",
   {
     client: (request, count) => request.headers.get("X-Client") ?? count,
-    extensions: { acme: "2027-12-31", 7: new Date("2028-01-01") },
     onCount: ({ phase }, request, count) => console.log(phase, request.url, count + 1),
   },
 );
