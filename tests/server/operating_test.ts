@@ -155,7 +155,7 @@ needing(...MACHINE, ...POSTGRES, ...S3_STORE)(
 );
 
 needing(...MACHINE)(
-  "upgrade, publish, back up, restore on an empty machine, and roll back: nothing is lost",
+  "upgrade, publish, back up, and restore on an empty machine: nothing is lost",
   async () => {
     await using machine = await Machine.make();
     const [setup = ""] = await blocksOf("systemd");
@@ -175,7 +175,7 @@ needing(...MACHINE)(
     const checked = await machine.run(check);
     assertMatch(checked.stderr, /It has version \d+ of the catalogue's schema, but this release /);
     assertEquals(checked.code, 1);
-    await machine.mustRun(moving.join("\n"));
+    await machine.mustRun([...moving, restart].join("\n"));
     assertEquals(await machine.mustRun(statusOf(`/audio/${before}`)), "200");
     await machine.mustRun(`media-head unpublish ${taken}`);
     const after = await publish("sample.mp4");
@@ -195,15 +195,5 @@ needing(...MACHINE)(
     }
     assertMatch(await machine.mustRun("media-head verify --content"), /^2 items verified: 2 as /m);
     assertEquals(await machine.mustRun("find /var/lib/media-head ! -user media-head"), "");
-
-    // Back to the old version, whose files were set aside in what was lost.
-    await machine.mustRun(
-      `cp -a /var/lib/lost/before /var/lib/media-head
-       ${(await blocksOf("Rolling back")).join("\n")}`,
-    );
-    for (const [path, status] of [[before, "200"], [taken, "410"], [after, "200"]]) {
-      assertEquals(await machine.mustRun(statusOf(`/media/${path}`)), status);
-    }
-    await machine.mustRun(restart.replace("media-head-2", "media-head-1"));
   },
 );

@@ -165,7 +165,6 @@ export class PostgresDatabase implements Database {
     const table = `SELECT 1 FROM pg_tables
       WHERE schemaname = current_schema() AND tablename = '${tableOf(schema)}'`;
     if ((await this.query({ text: table })).length === 0) {
-      await this.#refuseOld(schema);
       const place = await this.#requireCreation();
       const name = `the ${schema.name} in ${place} (${settingOf(this.#options)})`;
       if (this.#options.mustExist) {
@@ -233,18 +232,6 @@ export class PostgresDatabase implements Database {
     const grant = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES";
     const remedy = `${grant} IN SCHEMA "${refused["schema"]}" TO "${refused["user"]}"`;
     throw new StorageError("postgres", `${fault}; let its owner run: ${remedy}`);
-  }
-
-  /** Throws if the tables of an earlier release are there. Others may use their names, too. */
-  async #refuseOld({ name, oldColumns, upgrade }: Schema): Promise<void> {
-    const text = `SELECT attname AS name FROM pg_attribute
-      JOIN pg_class ON pg_class.oid = attrelid
-      JOIN pg_namespace ON pg_namespace.oid = relnamespace
-      WHERE nspname = current_schema() AND relname = $1 AND attnum > 0 AND NOT attisdropped`;
-    const columns = (await this.query({ text, values: [name] })).map((row) => row["name"]);
-    if (columns.toSorted().join() !== oldColumns.join()) return;
-    const fault = `${this.name} has the ${name} of an earlier release, in the table "${name}"`;
-    throw new StorageError("postgres", `${fault}: ${upgrade}`);
   }
 
   listOf(columns: readonly string[]): string {

@@ -4,8 +4,6 @@
 export interface Schema {
   /** The name of the group in messages. */
   readonly name: "catalogue" | "ledger";
-  /** The columns of the table that was named like the group until version 8, in sorted order. */
-  readonly oldColumns: readonly string[];
   /** The only version that this release supports. */
   readonly version: number;
   /** How to upgrade tables of an earlier version. */

@@ -13,7 +13,6 @@ import { ITEM_FACTS } from "./catalogue.ts";
 
 export const CATALOGUE: Schema = {
   name: "catalogue",
-  oldColumns: ["content", "id", "schema", "version"],
   applicationId: 0x6d68_6361,
   version: 9,
   upgrade: "export it with the earlier release, then import that into a new database",

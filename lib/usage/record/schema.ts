@@ -12,7 +12,6 @@ import { ENDS, IMPACTS, USAGE_KEY } from "./records.ts";
 
 export const LEDGER: Schema = {
   name: "ledger",
-  oldColumns: ["id", "schema", "started"],
   applicationId: 0x6d68_6c65,
   version: 11,
   upgrade: "stop the servers, and move it away",

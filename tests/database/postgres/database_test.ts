@@ -5,19 +5,15 @@ import {
   assertRejects,
   assertStringIncludes,
 } from "@std/assert";
-import { postgresAt } from "../../../lib/database/place.ts";
-import type { Schema } from "../../../lib/database/sql/schema.ts";
 import { RefusedError } from "../../../lib/errors/refused_error.ts";
 import { StorageError } from "../../../lib/errors/storage_error.ts";
 import { messageOf } from "../../../lib/input/printable.ts";
 import type { TokenEntry } from "../../../lib/storage/catalogue/catalogue.ts";
-import { CATALOGUE } from "../../../lib/storage/catalogue/schema.ts";
 import type { Engine } from "../../../lib/storage/engines/engine.ts";
 import { entryOf } from "../../../lib/storage/item.ts";
 import { newToken } from "../../../lib/storage/token.ts";
 import { Ledger } from "../../../lib/usage/record/ledger.ts";
 import type { Session } from "../../../lib/usage/record/records.ts";
-import { LEDGER } from "../../../lib/usage/record/schema.ts";
 import { LINKED_ROWS } from "../linked_rows.ts";
 import { newMetadata } from "../../storage/storage_suite.ts";
 import { COUNT } from "../../support/counted_call.ts";
@@ -149,27 +145,6 @@ test("a table whose row is gone or hidden is refused by that", async () => {
     await server().query(change, database);
     const fault = await assertRejects(open, StorageError);
     assertMatch(messageOf(fault), message);
-  }
-});
-
-test("tables of an earlier release are refused by name, and nothing is created", async () => {
-  const rows: [schema: Schema, columns: string, advice: string][] = [
-    [CATALOGUE, "version bigint, content text", "export it with the earlier release"],
-    [LEDGER, "started bigint", "stop the servers, and move it away"],
-  ];
-  const { PostgresDatabase } = await import("../../../lib/database/postgres/database.ts");
-  for (const [schema, columns, advice] of rows) {
-    const { name: table } = schema;
-    const database = await server().createDatabase();
-    await server().query(`CREATE TABLE ${table} (id bigint, schema bigint, ${columns})`, database);
-    const message = `has the ${table} of an earlier release, in the table "${table}": ${advice}`;
-    for (const mustExist of [false, true]) {
-      const opened = new PostgresDatabase(postgresAt(server().urlOf(database)), { mustExist });
-      const opening = () => opened.createTables([schema]).finally(() => opened.close());
-      await assertRejects(opening, StorageError, message);
-    }
-    const found = await server().query("SELECT tablename FROM pg_tables", database);
-    assertEquals(found.filter((name) => name.includes(table)), [table]);
   }
 });
 
