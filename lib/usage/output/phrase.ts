@@ -9,7 +9,7 @@ import { code as codeHtml, escape, time } from "../../pages/html.ts";
 import { dateText } from "../../pages/plain_text.ts";
 
 /** A part of a phrase. A string is text, whatever it looks like. */
-export type Part = string | { readonly kind: "date" | "path" | "code"; readonly text: string };
+type Part = string | { readonly kind: "date" | "path" | "code"; readonly text: string };
 
 /** A sentence, or a piece of one. */
 export type Phrase = readonly Part[];

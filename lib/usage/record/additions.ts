@@ -7,7 +7,7 @@ import { USAGE_KEY, type UsageRow } from "./records.ts";
 export const KEY_COLUMNS = USAGE_KEY.join(", ");
 
 /** The calls of a client to a route on a day. */
-export interface ClientDay {
+interface ClientDay {
   /** The number of the UTC day: 0 is 1970-01-01. */
   readonly day: number;
   readonly route: string;

@@ -60,16 +60,11 @@ const PROBE_NAME = /^[\da-f]{16}$/;
 /** The name for requests of the library's `lifecycle check`, which count as a probe's, too. */
 const CHECKS = `${PROBE_PREFIX}${CHECK_CLIENT}`;
 
-/** Matches an id of the operator's or the application's, e.g. a consumer's that a gateway adds. */
+/**
+ * Matches an id of the operator's or the application's, e.g. a consumer's that a gateway adds. Any other
+ * counts as "(other)".
+ */
 const ID = /^[!-~](?:[ -~]{0,62}[!-~])?$/;
-
-/** The ids that are recorded, in words. */
-export const EXPECTED_ID = "1 to 64 printable ASCII characters, without a space at either end";
-
-/** Returns whether an id is recorded as it is. Any other counts as "(other)". */
-export function isId(id: string): boolean {
-  return ID.test(id);
-}
 
 /** Captures the DNS name in an Origin or Referer (RFC 6454, RFC 9110 §10.1.3), and no path. */
 const SITE = /^https?:\/\/((?=[a-z0-9.-]*[a-z])[a-z0-9.-]{1,75})(?::\d+)?(?:\/|$)/i;
@@ -90,7 +85,7 @@ export function callerOf(fields: Headers, id: string | undefined): Product {
   const userAgent = fields.get("user-agent");
   if (userAgent === CHECK_CLIENT) return { name: CHECKS };
   if (id !== undefined) {
-    return isId(id) ? { name: clientName("id", id), release: appIn(userAgent) } : OTHER_CLIENT;
+    return ID.test(id) ? { name: clientName("id", id), release: appIn(userAgent) } : OTHER_CLIENT;
   }
   if (userAgent?.startsWith("Mozilla/")) { // a browser
     const site = siteOf(fields.get("origin")) ?? siteOf(fields.get("referer"));

@@ -152,7 +152,7 @@ export function trustableDoubts(
 }
 
 /** Returns each minute or more without a session since the record started, except one until now. */
-export function stopsIn(
+function stopsIn(
   { sessions, started, judgedAt }: Pick<Evidence, "sessions" | "started" | "judgedAt">,
 ): Interval[] {
   const stops: Interval[] = [];
@@ -185,7 +185,7 @@ function unserved({ sessions, started, judgedAt }: Evidence, routes: readonly st
  * Returns the times in which the database was restored or failed over: each from the last heartbeat
  * on one timeline to the first session on the next.
  */
-export function restoresIn(
+function restoresIn(
   { sessions, timeline, judgedAt }: Pick<Evidence, "sessions" | "timeline" | "judgedAt">,
 ): Interval[] {
   const told = sessions.filter((session) => session.timeline !== "");
@@ -232,7 +232,7 @@ function abandoned(evidence: Evidence, routes: readonly string[]): TrustableDoub
  * Returns when an intent ends, by the ledger's time. Its process measures the lease by clocks of its
  * own, so the time in which nobody counted is left out: the database's clock may have jumped then.
  */
-export function endOf({ since, until }: Intent, stops: readonly Interval[]): number {
+function endOf({ since, until }: Intent, stops: readonly Interval[]): number {
   return stops.reduce(
     (end, stop) =>
       stop.start < end && stop.end > since ? end + stop.end - Math.max(stop.start, since) : end,
