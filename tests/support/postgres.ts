@@ -1,5 +1,6 @@
 /** PostgreSQL as packaged by Debian, in a temporary folder and on a free port. */
 
+import { madeOnce } from "./made_once.ts";
 import { LINUX, type Need, pathOf, program } from "./permissions.ts";
 import { freePort } from "./ports.ts";
 import { until, within } from "./within.ts";
@@ -54,14 +55,11 @@ export class PostgresServer implements AsyncDisposable {
   static async start({ settings, certifiedFor }: PostgresOptions = {}): Promise<PostgresServer> {
     const folder = await Deno.makeTempDir({ prefix: "media-head-postgres-" });
     await Deno.chmod(folder, 0o777); // PostgreSQL has another user than root
-    await run("initdb", [
-      ...["--pgdata", `${folder}/data`, "--username", "postgres", "--encoding", "UTF8"],
-      ...["--locale", "C", "--auth-local", "trust", "--auth-host", "scram-sha-256", "--no-sync"],
-    ]);
+    const template = await madeOnce("postgres", initialize);
+    await run("cp", ["-a", `${template}/data`, folder]);
     const encrypted = certifiedFor === undefined ? {} : await certify(folder, certifiedFor);
     const server = new PostgresServer(folder, freePort(), { ...settings, ...encrypted });
     await server.launch();
-    await server.query(`CREATE ROLE ${USER} LOGIN PASSWORD '${PASSWORD}'`);
     return server;
   }
 
@@ -197,6 +195,19 @@ export class PostgresServer implements AsyncDisposable {
 function childrenOf(pid: number): number[] {
   const text = Deno.readTextFileSync(`/proc/${pid}/task/${pid}/children`).trim();
   return text === "" ? [] : text.split(" ").map(Number);
+}
+
+/** Makes the data of a server that has the owner of the databases, but no database of ours. */
+async function initialize(folder: string): Promise<void> {
+  await Deno.chmod(folder, 0o777);
+  const data = `${folder}/data`;
+  await run("initdb", [
+    ...["--pgdata", data, "--username", "postgres", "--encoding", "UTF8"],
+    ...["--locale", "C", "--auth-local", "trust", "--auth-host", "scram-sha-256", "--no-sync"],
+  ]);
+  const role = `CREATE ROLE ${USER} LOGIN PASSWORD '${PASSWORD}'`;
+  const script = 'echo "$0" | "$1" --single -D "$2" -c fsync=off postgres';
+  await run("sh", ["-c", script, role, pathOf("postgres") ?? "postgres", data]);
 }
 
 /** Makes a self-signed certificate, and returns the settings for it. */
