@@ -1,13 +1,13 @@
 /** README's blocks, pasted in order on a machine that has Node, but not Deno. */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { copy, copyProject } from "./support/copy.ts";
-import { inFolder } from "./support/media_cli.ts";
-import { NPM } from "./support/npm.ts";
-import { fromRoot } from "./support/paths.ts";
-import { isFile, LINUX, needing, pathOf, program } from "./support/permissions.ts";
-import { freePort } from "./support/ports.ts";
-import { within } from "./support/within.ts";
+import { copy, copyProject } from "../support/copy.ts";
+import { inFolder } from "../support/media_cli.ts";
+import { NPM } from "../support/npm.ts";
+import { fromRoot } from "../support/paths.ts";
+import { isFile, LINUX, needing, pathOf, program } from "../support/permissions.ts";
+import { freePort } from "../support/ports.ts";
+import { within } from "../support/within.ts";
 
 /** What is typed, and what README says that it prints. */
 interface Block {
