@@ -8,11 +8,10 @@
  *
  * This file has every route, and every status that this server decides. `answer()` and the functions
  * that it calls decide them in order of precedence, and `fail()` decides those of what was thrown.
- * Last, `respondIfIntended()` answers 503 in place of a call to a deprecated route that cannot be
- * recorded. `respond()` makes every response with the one `new Response`. HEAD and GET are told apart
- * at the places marked (1), (2) and (3). The method is also logged and counted, and passed to
- * `FreshnessLimits`, which treats both alike. The start, the wrappers around the handler, and the
- * permissions are explained at `assemble()`.
+ * `respond()` makes every response with the one `new Response`, and counts calls in memory. No
+ * response waits for their record. HEAD and GET are told apart at the places marked (1), (2) and (3).
+ * The method is also logged and counted, and passed to `FreshnessLimits`, which treats both alike. The
+ * start, the wrappers around the handler, and the permissions are explained at `assemble()`.
  */
 
 import "./lib/server/runtime.ts"; // first: ends the process if this release of Deno is too old
@@ -60,6 +59,7 @@ import {
 } from "./lib/server/route.ts";
 import { logStart, thisProcess } from "./lib/server/start_line.ts";
 import { requireStorageAccess } from "./lib/server/storage_access.ts";
+import { unlikelyDates } from "./lib/server/unlikely_dates.ts";
 import { VERSION } from "./lib/server/version.ts";
 import { CachedStorage } from "./lib/storage/cache.ts";
 import { type OpenStorage, openStorage } from "./lib/storage/engines/open_storage.ts";
@@ -67,7 +67,7 @@ import { ReplacedError, UnpublishedError } from "./lib/storage/errors.ts";
 import { PERIOD_MS } from "./lib/storage/generations.ts";
 import type { Kind, LookupResult } from "./lib/storage/item.ts";
 import { parseToken, type Token } from "./lib/storage/token.ts";
-import { isProbe } from "./lib/usage/record/client_names.ts";
+import { ledgerPlaceOf, openLedger } from "./lib/usage/record/open_ledger.ts";
 import { Recorder, type RecorderOptions } from "./lib/usage/record/recorder.ts";
 
 const MEDIA = "/media/:token"; // replaces the deprecated paths
@@ -110,7 +110,6 @@ const RETRY_AFTER: Field = ["Retry-After", `${PERIOD_MS / 1_000}`];
 const UNPUBLISHED = "This item was permanently unpublished";
 const REPLACED = "The stored content is not what was published";
 const UNAVAILABLE = "Storage is unavailable; retry later";
-const UNRECORDED = "The record of calls is unavailable, and old paths need it; retry later";
 
 /** A request as it came. */
 interface Received {
@@ -169,14 +168,18 @@ type Call = ReadCall | Received & { readonly kind: "unread" };
 
 /** Creates the handler for all requests; `assemble()` wraps it to reuse responses. */
 export function createHandler(options: HandlerOptions): Handler {
+  const { recorder } = options;
   const freshness = new FreshnessLimits();
   return async (request, now) => {
     let call: Call = { kind: "unread", options, freshness, request, now };
+    recorder?.arrive(); // until it is answered, the record is not told that the process has stopped
     try {
       call = readCall(call); // assigned, so that an error in answer() is announced and counted, too
-      return await respondIfIntended(call, await answer(call));
+      return respond(call, await answer(call));
     } catch (error) {
-      return await respondIfIntended(call, fail(call, error));
+      return respond(call, fail(call, error));
+    } finally {
+      recorder?.leave();
     }
   };
 }
@@ -374,22 +377,6 @@ function fail(call: Call, error: unknown): MarkedOutcome {
 }
 
 /**
- * Responds, but not before the record knows that somebody may have called. If the removal breaks the
- * call, the ledger has to hold the intent to answer it (lib/usage/record/intents.ts). That is asked
- * for here if it is not held, and a call waits until two seconds after its arrival at most. Only a
- * refusal with 410 needs no intent, because it breaks the call as the removal does.
- */
-async function respondIfIntended(call: Call, outcome: MarkedOutcome): Promise<MarkedResponse> {
-  const intent = intentFor(call, outcome);
-  const isIntended = intent === undefined || intent.isHeld() ||
-    isProbe(call.request.headers) || await intent.hold(call.now);
-  if (isIntended) return respond(call, outcome);
-  if (outcome.body instanceof ReadableStream) await outcome.body.cancel();
-  const fields = [RETRY_AFTER];
-  return respond(call, problem(call, 503, "record-unavailable", UNRECORDED, { fields }));
-}
-
-/**
  * Makes the response, and counts the call, even before it is sent, if its route is deprecated. These
  * are the fields of an item on a deprecated path outside brownouts, and where each is made; a 304 has
  * those from ETag on:
@@ -440,7 +427,7 @@ function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
   const counter = counterOf(call, outcome);
   counter?.count(request.headers);
   const reusableUntil = isReusable ? unchangedUntil : 0;
-  return { response, counter, mayReuse: intentFor(call, outcome)?.isHeld, reusableUntil };
+  return { response, counter, reusableUntil };
 }
 
 /** Returns the end of the phase that a response depends on; `Infinity` if it depends on none. */
@@ -466,28 +453,16 @@ function isBroken({ request: { method }, token }: Retired, { status, isRefused }
   return token !== undefined && isBreaking({ method, status, isRefused: isRefused === true });
 }
 
-/** Returns the intent to answer calls like this one; `undefined` if it needs none. */
-function intentFor(call: Call, outcome: MarkedOutcome) {
-  if (call.kind !== "retired" || !isBroken(call, outcome)) return undefined;
-  const { options: { recorder }, path } = call;
-  if (recorder === undefined) return undefined;
-  if (outcome.isRefused && outcome.status === 410) return undefined;
-  const { intents } = recorder;
-  return {
-    isHeld: () => intents.isHeld(path),
-    hold: (arrived: number) => intents.hold(path, arrived),
-  };
-}
-
 /**
  * Assembles the server: reads the settings (lib/server/config.ts), checks that Deno's permissions
  * allow listening and storage, opens storage (lib/storage/), checks that its content belongs to its
  * catalogue, or creates a place for content if there is none, and publishes the samples if no
  * database or bucket is configured and nothing was ever published. First of all, the version of Deno
- * was checked (lib/server/runtime.ts). `runServer()` (lib/server/process.ts) then reads the holds
- * (lib/usage/record/holds.ts), registers in the ledger of calls (lib/usage/), and listens. From then
- * on, the server logs each change of phase (lib/log/), and learns of new holds every five seconds.
- * They can only spare calls.
+ * was checked (lib/server/runtime.ts). `runServer()` (lib/server/process.ts) then opens the ledger of
+ * calls (lib/usage/) and registers, for which it waits two seconds at most, and listens. From then on,
+ * the server logs each change of phase (lib/log/). Every five seconds, or sooner after a call, it
+ * writes to the ledger what was counted, and reads the holds (lib/usage/record/holds.ts), which can
+ * only spare calls.
  *
  * Two wrappers sit between the handler and the network:
  * - `prepareResponses()` (lib/server/prepared_responses.ts) reuses a response to a HEAD for later
@@ -513,14 +488,13 @@ async function assemble(routes: readonly Route[], stopping: AbortSignal): Promis
   const config = readConfig(variables.get, "server", deprecatedPaths(routes));
   requireListenAccess(config);
   requireStorageAccess(config);
-  const { media, ledger, close } = await openAndPrepare(config, log);
+  const { media, close } = await openAndPrepare(config, log);
   const samples = config.isDefaultStorage
     ? await (await import("./lib/publishing/samples.ts")).publishSamples(media, routes)
     : [];
-  const sessions = await ledger.sessions(); // with the dates that were announced before
   const storage = new CachedStorage(media, media.catalogue, clock);
   const onHold = () => storage.generations.end(); // with all prepared responses
-  const recorder = await createRecorder(config, { ledger, clock, log, onHold });
+  const recorder = await createRecorder(config, { clock, log, onHold });
   const policies = () => recorder.policies; // those of `config`, under the holds in the ledger
   const phases = new PhaseLog({ policies, clock, log });
   const faults = new FaultLog(log);
@@ -540,20 +514,20 @@ async function assemble(routes: readonly Route[], stopping: AbortSignal): Promis
     // With compression, the fields of a GET would differ from those of its HEAD.
     listen: (options) => Deno.serve({ ...options, automaticCompression: false }, serving),
     onListen(address) {
-      logStart(address, config, { samples, sessions, recorder, log });
+      logStart(address, config, { samples, recorder, log });
       phases.start();
     },
     async close() {
       phases.stop();
-      await recorder.stop();
+      await recorder.close();
       await close();
     },
   };
 }
 
 /**
- * Opens storage and the ledger, and checks that the content belongs to the catalogue, or creates a
- * place for content if there is none.
+ * Opens storage, and checks that the content belongs to the catalogue, or creates a place for content
+ * if there is none.
  */
 async function openAndPrepare(config: Config, log: Log): Promise<OpenStorage> {
   const onCreate = (what: string) => log({ event: "create", message: `created ${what}` });
@@ -564,14 +538,28 @@ async function openAndPrepare(config: Config, log: Log): Promise<OpenStorage> {
 
 /** Creates the recorder of calls. If telemetry is on, it also exports metrics. */
 async function createRecorder(
-  { policies, retainDays, clientField, isTelemetryOn }: Config,
-  options: Pick<RecorderOptions, "ledger" | "clock" | "log" | "onHold">,
+  { database, policies, retainDays, clientField, isTelemetryOn, isOnDeploy }: Config,
+  options: Pick<RecorderOptions, "clock" | "log" | "onHold">,
 ): Promise<Recorder> {
   const metrics = isTelemetryOn
     ? await (await import("./lib/server/metrics.ts")).exportUsage(policies)
     : undefined;
-  const process = thisProcess();
-  return new Recorder({ ...options, policies, process, retainDays, clientField, metrics });
+  const { clock, log } = options;
+  return new Recorder({
+    ...options,
+    async open() {
+      const { DENO_RUNTIME } = await import("./lib/database/sqlite/deno_runtime.ts");
+      return await openLedger(ledgerPlaceOf(database), { runtime: () => DENO_RUNTIME });
+    },
+    onRegister(sessions) { // with the dates that were announced before
+      for (const message of unlikelyDates(policies, sessions, clock())) {
+        log({ event: "warning", message });
+      }
+    },
+    process: thisProcess(),
+    ...{ policies, retainDays, clientField, metrics },
+    onDemand: isOnDeploy,
+  });
 }
 
 /**

@@ -135,7 +135,6 @@ needing("files")("media and the record of calls know nothing of each other", () 
   const isRecord = (path: string) => path.startsWith("lib/usage/");
   const crossing: string[] = [];
   for (const [path, imported] of modules()) {
-    if (folderOf(path) === "lib/storage/engines") continue; // which opens both, side by side
     for (const other of imported) {
       const isCrossing = isMedia(path) && isRecord(other) || isRecord(path) && isMedia(other);
       if (isCrossing) crossing.push(`${path} uses ${other}`);
@@ -167,6 +166,7 @@ needing("files")("what a start imports needs no driver or command", () => {
     ".",
     "lib/async",
     "lib/database",
+    "lib/database/sql",
     "lib/documents",
     "lib/errors",
     "lib/http",

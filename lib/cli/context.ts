@@ -2,6 +2,8 @@
 
 import { resolve } from "node:path";
 import type { OpenOptions } from "../database/open_options.ts";
+import type { DatabasePlace } from "../database/place.ts";
+import { DENO_RUNTIME } from "../database/sqlite/deno_runtime.ts";
 import { argument } from "../input/arguments.ts";
 import type { Config } from "../server/config.ts";
 import type { Handler, HandlerOptions } from "../server/handler.ts";
@@ -10,7 +12,7 @@ import { requireOwner } from "../storage/owner.ts";
 import { openStorage } from "../storage/engines/open_storage.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { parseToken } from "../storage/token.ts";
-import type { Ledger } from "../usage/record/ledger.ts";
+import { type LedgerOptions, ledgerPlaceOf, type OpenLedger } from "../usage/record/open_ledger.ts";
 import { printError, reportWait } from "./print.ts";
 
 /** The parts of the server that commands use. */
@@ -41,16 +43,16 @@ export async function requireContentOwner({ content }: Config): Promise<void> {
 export const EXISTING = { mustExist: true };
 
 /**
- * Runs an action on the configured storage and the ledger beside it, and closes both afterwards, even
- * on errors. Creates no catalogue at the default place: whoever runs a command without the settings
- * of the server would publish into it, or unpublish from it, unseen.
+ * Runs an action on the configured storage, and closes it afterwards, even on errors. Creates no
+ * catalogue at the default place: whoever runs a command without the settings of the server would
+ * publish into it, or unpublish from it, unseen.
  */
 export async function withStorage<T>(
   config: Config,
   options: Pick<OpenOptions, "mustExist" | "signal">,
-  action: (storage: MediaStorage, ledger: Ledger) => Promise<T>,
+  action: (storage: MediaStorage) => Promise<T>,
 ): Promise<T> {
-  const { media, ledger, close } = await openStorage(config, {
+  const { media, close } = await openStorage(config, {
     ...options,
     mustExist: options.mustExist === true || !config.isDatabaseNamed,
     onCreate: (what) => printError(`media: created ${what}`),
@@ -58,10 +60,30 @@ export async function withStorage<T>(
     onWait: reportWait,
   });
   try {
-    return await action(media, ledger);
+    return await action(media);
   } finally {
     await close();
   }
+}
+
+/**
+ * Opens the ledger of a catalogue. Root keeps out of the files of other users.
+ *
+ * @param open How to open it.
+ * @param setting The setting or option that names the catalogue.
+ */
+export async function openLedgerOf(
+  catalogue: DatabasePlace,
+  open: (place: DatabasePlace, options: LedgerOptions) => Promise<OpenLedger>,
+  setting: "DATABASE_URL" | "--also" = "DATABASE_URL",
+): Promise<OpenLedger> {
+  for (const file of catalogue.files) await requireOwner(file, setting);
+  return await open(ledgerPlaceOf(catalogue), {
+    setting,
+    runtime: () => DENO_RUNTIME,
+    onWarn: (message) => printError(`media: warning: ${message}`),
+    onWait: reportWait,
+  });
 }
 
 /**

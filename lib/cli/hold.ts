@@ -2,7 +2,8 @@
 
 import type { Command } from "commander";
 import { holdCommand } from "../usage/hold_command.ts";
-import { type Context, EXISTING, withStorage } from "./context.ts";
+import { openLedgerToChange } from "../usage/record/open_ledger.ts";
+import { type Context, openLedgerOf } from "./context.ts";
 import { print, printError } from "./print.ts";
 
 export function mediaHoldCommand(context: Context): Command {
@@ -12,7 +13,8 @@ export function mediaHoldCommand(context: Context): Command {
     async withLedger(_, action) {
       const config = context.settings();
       const lifetime = `CACHE_MAX_AGE (${config.cacheMaxAge} seconds, as it is set here)`;
-      await withStorage(config, EXISTING, (_, ledger) => action(ledger, lifetime));
+      const { ledger, close } = await openLedgerOf(config.database, openLedgerToChange);
+      await action(ledger, lifetime).finally(close);
     },
   });
 }

@@ -1,14 +1,17 @@
 /** `media show TOKEN` */
 
 import { Command } from "commander";
+import type { DatabasePlace } from "../database/place.ts";
 import { RefusedError } from "../errors/refused_error.ts";
+import { NotCreatedError } from "../errors/storage_error.ts";
 import { printable } from "../input/printable.ts";
 import { FaultLog } from "../log/log.ts";
 import { membersOf } from "../publishing/entry_members.ts";
 import { itemPaths } from "../server/route.ts";
 import type { Token } from "../storage/token.ts";
-import { policiesUnder } from "../usage/record/holds.ts";
-import { type Context, EXISTING, tokenArgument, withStorage } from "./context.ts";
+import { policiesUnder, type RecordedHold } from "../usage/record/holds.ts";
+import { openLedgerToRead } from "../usage/record/open_ledger.ts";
+import { type Context, EXISTING, openLedgerOf, tokenArgument, withStorage } from "./context.ts";
 import { print, printError } from "./print.ts";
 
 export function showCommand(context: Context): Command {
@@ -18,14 +21,13 @@ export function showCommand(context: Context): Command {
     .option("--json", "print it as one JSON object")
     .action(async (token: Token, { json }: { json?: true }) => {
       const config = context.settings();
-      await withStorage(config, EXISTING, async (storage, ledger) => {
+      await withStorage(config, EXISTING, async (storage) => {
         const result = await storage.catalogue.find(token);
         if (result.state === "unknown") {
           throw new RefusedError(`Token "${token}" was never published`);
         }
         const members = membersOf(token, result);
-        const { holds } = await ledger.holds();
-        const policies = policiesUnder(config.policies, holds);
+        const policies = policiesUnder(config.policies, await holdsOf(config.database));
         // The server's handler makes the responses, so they are those that clients get.
         const faults: string[] = [];
         const handle = context.createHandler({
@@ -60,4 +62,14 @@ export function showCommand(context: Context): Command {
         }
       });
     });
+}
+
+/** Returns the holds in the ledger of a catalogue; none before a server has created it. */
+async function holdsOf(catalogue: DatabasePlace): Promise<readonly RecordedHold[]> {
+  const opened = await openLedgerOf(catalogue, openLedgerToRead).catch((error) => {
+    if (!(error.cause instanceof NotCreatedError)) throw error;
+  });
+  if (opened === undefined) return [];
+  const { holds } = await opened.ledger.holds().finally(opened.close);
+  return holds;
 }

@@ -1,15 +1,17 @@
 /** `media usage` */
 
 import type { Command } from "commander";
+import { resolve } from "node:path";
+import { type DatabasePlace, requireDatabaseUrl, sqliteAt } from "../database/place.ts";
 import { storagePathsOf } from "../publishing/storage_paths.ts";
 import type { Config } from "../server/config.ts";
 import { pathOf, type Route, withToken } from "../server/route.ts";
 import type { Catalogue } from "../storage/catalogue/catalogue.ts";
 import type { Kind } from "../storage/item.ts";
 import { newToken } from "../storage/token.ts";
-import type { Ledger } from "../usage/record/ledger.ts";
-import { usageCommand, type UsageSource } from "../usage/usage_command.ts";
-import { type Context, EXISTING, withStorage } from "./context.ts";
+import { type OpenLedger, openLedgerToRead } from "../usage/record/open_ledger.ts";
+import { type RecordOptions, usageCommand, type UsageSource } from "../usage/usage_command.ts";
+import { type Context, EXISTING, fromUser, openLedgerOf, withStorage } from "./context.ts";
 import { openOutput } from "./output_file.ts";
 import { print, printError } from "./print.ts";
 
@@ -18,18 +20,28 @@ export const PROGRAM = {
   howToProbe: "set PUBLIC_URL",
   howNotToProbe: "set PUBLIC_URL= for this command",
   retainSetting: "USAGE_DAYS",
+  howItStops: "stops with SIGTERM",
+  howToAvoidStops: "keep a server running",
 };
 
 export function mediaUsageCommand(context: Context): Command {
   return usageCommand({
     print,
     printError: (text) => printError(`media: ${text}`),
-    async withSource(options: { readonly html?: string; readonly client?: string }, action) {
+    async withSource(
+      options: RecordOptions & { readonly html?: string; readonly client?: string },
+      action,
+    ) {
       const config = context.settings();
       await withStorage(
         config,
         EXISTING,
-        ({ catalogue }, ledger) => action(sourceOf(ledger, catalogue, config, context)),
+        ({ catalogue }) =>
+          withRecords(
+            config,
+            options,
+            (records, places) => action(sourceOf(records, places, { catalogue, config, context })),
+          ),
       );
       if (options.html && options.client && config.publicUrl === undefined) {
         printError(
@@ -47,11 +59,44 @@ function successorOfDeleted(routes: readonly Route[]): string | undefined {
   return found && pathOf(found);
 }
 
+/** Opens the server's record, and those beside the catalogues that `--also` names. */
+async function withRecords(
+  { database }: Config,
+  { also = [] }: RecordOptions,
+  action: (records: UsageSource["records"], places: readonly DatabasePlace[]) => Promise<void>,
+): Promise<void> {
+  const opened: OpenLedger[] = [];
+  const open = async (place: DatabasePlace, setting?: "--also") => {
+    const record = await openLedgerOf(place, openLedgerToRead, setting);
+    opened.push(record);
+    return { ledger: record.ledger, name: nameOf(place) };
+  };
+  try {
+    const own = await open(database);
+    const places = also.map((url) => {
+      const place = requireDatabaseUrl(url, "--also");
+      return place.kind === "sqlite" ? sqliteAt(fromUser(place.path)) : place;
+    });
+    const others = [];
+    for (const place of places) others.push(await open(place, "--also"));
+    await action([own, ...others], [database, ...places]);
+  } finally {
+    for (const { close } of opened) await close();
+  }
+}
+
+function nameOf(place: DatabasePlace): string {
+  return place.kind === "sqlite" ? sqliteAt(resolve(place.path)).name : place.name;
+}
+
 function sourceOf(
-  ledger: Ledger,
-  catalogue: Catalogue,
-  config: Config,
-  { routes }: Context,
+  records: UsageSource["records"],
+  places: readonly DatabasePlace[],
+  { catalogue, config, context: { routes } }: {
+    readonly catalogue: Catalogue;
+    readonly config: Config;
+    readonly context: Context;
+  },
 ): UsageSource {
   const { publicUrl: url, contact } = config;
   const routeOf = (path: string) => routes.find((route) => pathOf(route) === path);
@@ -68,7 +113,7 @@ function sourceOf(
     },
   };
   return {
-    ledger,
+    records,
     program: PROGRAM,
     probe,
     publicUrl: url,
@@ -78,7 +123,8 @@ function sourceOf(
       return route === undefined ? successorOfDeleted(routes) : route.successor;
     },
     async openFile(name) {
-      const { write, close, discard } = await openOutput(name, storagePathsOf(config));
+      const files = [...storagePathsOf(config), ...places.flatMap(({ files }) => files)];
+      const { write, close, discard } = await openOutput(name, files);
       return {
         write: (page) => write(new TextEncoder().encode(page)).finally(close),
         discard,

@@ -170,8 +170,7 @@ function errors(types: NoticePageOptions["types"], { endpoints }: Notice): strin
     const statuses = name === "brownout"
       ? [...new Set(left.flatMap(brownoutStatusesOf))]
       : [status];
-    const isOver = name === "record-unavailable" && endpoints.length === 0;
-    if (statuses.length === 0 || isOver) return [];
+    if (statuses.length === 0) return [];
     return `<div id="${escape(name)}"><dt><a href="#${escape(name)}">${escape(title)}</a> ` +
       `${statuses.map((each) => code(String(each))).join(" or ")}</dt>\n` +
       `<dd>${escape(meaning)}</dd></div>`;

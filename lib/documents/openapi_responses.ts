@@ -78,7 +78,6 @@ const PROBLEM_FIELDS: Partial<Record<ProblemName, FieldName>> = {
   "method-not-allowed": "Allow",
   "range-not-satisfiable": "Content-Range",
   "storage-unavailable": "Retry-After",
-  "record-unavailable": "Retry-After",
   brownout: "Retry-After",
 };
 
@@ -160,7 +159,6 @@ function itemResponses(kinds: readonly string[], policy: Policy | undefined): Re
   const isRemoved = policy?.sunsetAt !== undefined;
   const problems: ProblemName[] = ["bad-host", "malformed-token", "never-published"];
   problems.push("unpublished", "content-replaced", "storage-unavailable");
-  if (policy !== undefined) problems.push("record-unavailable");
   if (policy !== undefined && policy.brownouts.length > 0) problems.push("brownout");
   if (isRemoved) problems.push("removed");
   return {

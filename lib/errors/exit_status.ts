@@ -2,7 +2,7 @@
 
 import { WrongUsageError } from "./refused_error.ts";
 
-/** The exit statuses of commands. `usage --gate` has the last three for its verdict. */
+/** The exit statuses of commands. `usage --gate` has the last four for its verdict. */
 export const EXIT_STATUS = {
   done: 0,
   /** Something was refused, or failed. */
@@ -12,6 +12,8 @@ export const EXIT_STATUS = {
   clear: 0,
   called: 1,
   unknown: 3,
+  /** Clear, but a sunset is announced for later. */
+  announced: 4,
 } as const;
 
 /** Ends a command with an exit status, after it has printed everything. */

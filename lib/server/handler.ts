@@ -23,10 +23,10 @@ export interface HandlerOptions {
   /** Logs what fails, under an id that the client gets. */
   readonly faults: FaultLog;
   /**
-   * Says whether calls to deprecated routes may be answered, counts them, and knows what is wrong with
-   * their record.
+   * Counts calls to deprecated routes, knows what is wrong with their record, and waits for those in
+   * flight when it stops.
    */
-  readonly recorder?: Pick<Recorder, "meter" | "intents" | "fault"> | undefined;
+  readonly recorder?: Pick<Recorder, "meter" | "fault" | "arrive" | "leave"> | undefined;
 }
 
 /** The settings that responses depend on. They have the same names in `Config`. */

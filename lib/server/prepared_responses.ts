@@ -19,11 +19,6 @@ export interface MarkedResponse {
   /** Counts each reuse, if such responses are counted. */
   readonly counter: Counter | undefined;
   /**
-   * Returns whether the response may be sent again now; otherwise the handler is asked. Left out if
-   * it always may.
-   */
-  readonly mayReuse?: (() => boolean) | undefined;
-  /**
    * When the phase ends or the fields change, in milliseconds since the epoch; 0 if the response
    * must not be sent again. Until then, in the same generation, the same request gets the same
    * response.
@@ -78,7 +73,7 @@ export function prepareResponses(
   function find(request: Request, now: number): Prepared | undefined {
     const prepared = preparedFor(request)?.get(requestKeyOf(request));
     const isFresh = prepared !== undefined && now < prepared.reusableUntil &&
-      generations.isCurrent(prepared.generation, now) && (prepared.mayReuse?.() ?? true);
+      generations.isCurrent(prepared.generation, now);
     return isFresh ? prepared : undefined;
   }
 

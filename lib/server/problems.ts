@@ -67,13 +67,6 @@ export const PROBLEM_TYPES = {
       "The server cannot read storage, or the content is missing or incomplete. Retry after the " +
       "seconds in the Retry-After field.",
   },
-  "record-unavailable": {
-    status: 503,
-    title: "Record unavailable",
-    meaning:
-      "The server cannot record the call now, and it serves the old paths only while their calls are " +
-      "recorded. Retry after the seconds in the Retry-After field. The successor works meanwhile.",
-  },
   "server-fault": {
     status: 500,
     title: "Server fault",

@@ -20,7 +20,7 @@ export interface App extends Pick<Config, "host" | "port" | "reusePort" | "isOnD
   /** Logs the start, once the server listens on an address. */
   readonly onListen: (address: Deno.NetAddr) => void;
   readonly log: Log;
-  readonly recorder: Pick<Recorder, "session" | "start" | "flush" | "unrecorded">;
+  readonly recorder: Pick<Recorder, "session" | "start" | "unrecorded">;
   /** Releases the app's resources, after the last request. */
   readonly close: () => Promise<void>;
 }
@@ -34,8 +34,8 @@ const TIME_LIMITS = { requestsMs: 10_000, closeMs: 5_000 };
 export const DEPLOY_TIME_LIMITS = { requestsMs: 3_000, closeMs: 1_500 };
 
 /**
- * Assembles an app, registers it, and serves it until a signal to stop. Then stops listening,
- * flushes the counts, finishes the requests in flight as far as time allows, and exits. Exits at
+ * Assembles an app, registers it, and serves it until a signal to stop. Then stops listening, finishes
+ * the requests in flight as far as time allows, records the last counts, and exits. Exits at
  * once at a second signal. If the start fails, prints the reason and exits.
  *
  * @param assemble Assembles the app. The signal aborts as soon as the process is stopping.
@@ -55,7 +55,7 @@ export async function runServer(
     await recorder.start();
     const listener = await listen(app);
     await stopped;
-    await fulfilledWithin(requestsMs, Promise.all([listener.shutdown(), recorder.flush()]));
+    await fulfilledWithin(requestsMs, listener.shutdown());
     await fulfilledWithin(closeMs, app.close());
     const lost = recorder.unrecorded();
     log({ event: "stop", session: recorder.session, ...lost > 0 ? { lost } : {} });
@@ -97,7 +97,7 @@ async function listen(app: App): Promise<Listener> {
   try {
     return new Listener(app);
   } catch (error) {
-    // Otherwise the gate would wait for a heartbeat of this server.
+    // Otherwise verdicts would name it as a process that fell silent.
     await fulfilledWithin(TIME_LIMITS.closeMs, app.close());
     const { host, port, reusePort } = app;
     const remedy = error instanceof Deno.errors.AddrInUse && !reusePort

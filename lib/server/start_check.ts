@@ -1,15 +1,18 @@
 /** `--check`: what a start would do, without doing it. */
 
 import { IN_MEMORY } from "../database/place.ts";
-import { NotCreatedError } from "../errors/storage_error.ts";
+import { DENO_RUNTIME } from "../database/sqlite/deno_runtime.ts";
+import { isLasting, NotCreatedError } from "../errors/storage_error.ts";
 import { formatInstant } from "../http/timestamp.ts";
+import { messageOf } from "../input/printable.ts";
 import type { Policy } from "../lifecycle/policy.ts";
 import { requireOwner } from "../storage/owner.ts";
 import { openStorage } from "../storage/engines/open_storage.ts";
 import { holdTexts } from "../usage/output/hold_sentences.ts";
-import { deletedRoutes } from "../usage/record/deleted_routes.ts";
 import { policiesUnder, type RecordedHold } from "../usage/record/holds.ts";
+import { ledgerPlaceOf, openLedgerToChange } from "../usage/record/open_ledger.ts";
 import type { Session } from "../usage/record/records.ts";
+import { deletedRoutes } from "../usage/record/upkeep.ts";
 import { type Config, readConfig } from "./config.ts";
 import { readVariables } from "./environment.ts";
 import { printLines } from "./print_lines.ts";
@@ -60,7 +63,7 @@ type Attempt = <T>(step: () => T | Promise<T>) => Promise<T | undefined>;
 interface Found {
   readonly sessions: readonly Session[];
   readonly holds: readonly RecordedHold[];
-  /** What is said of routes that are called, but deleted. */
+  /** What is said of routes that are called, but deleted, or of a record that cannot be read. */
   readonly deleted: readonly string[];
   /** Whether the database exists already. */
   readonly isCreated: boolean;
@@ -84,15 +87,17 @@ async function checkStorage(config: Config, attempt: Attempt): Promise<Found> {
     )
     : undefined;
   // Without a database, content is checked as if the start had just created it.
-  const { media, ledger, checkWriting, close } = opened ??
-    await openStorage({ ...config, database: IN_MEMORY }, {});
-  const { sessions, holds, deleted } = await attempt(async () => {
-    await checkWriting();
-    await media.catalogue.version();
-    const deleted = await deletedRoutes(ledger, Object.keys(config.policies));
-    const { holds } = await ledger.holds();
-    return { sessions: await ledger.sessions(), holds, deleted };
-  }) ?? { sessions: [], holds: [], deleted: [] };
+  const { media, close } = opened ?? await openStorage({ ...config, database: IN_MEMORY }, {});
+  await attempt(() => media.catalogue.version());
+  const found = opened === undefined
+    ? undefined
+    : await attempt(() =>
+      readLedger(config).catch((error) => {
+        if (isLasting(error)) throw error;
+        return { sessions: [], holds: [], deleted: [`no record of calls: ${messageOf(error)}`] };
+      })
+    );
+  const { sessions, holds, deleted } = found ?? { sessions: [], holds: [], deleted: [] };
   if (content.kind === "bucket" || content.kind === "folder" && hasAccess) {
     await attempt(async () => {
       const { isCreating } = await media.checkPreparation();
@@ -101,6 +106,26 @@ async function checkStorage(config: Config, attempt: Attempt): Promise<Found> {
   }
   await close();
   return { sessions, holds, deleted, isCreated };
+}
+
+/** Reads the ledger, if there is one, and checks that the server could write to it. */
+async function readLedger(
+  { database, policies }: Config,
+): Promise<Omit<Found, "isCreated"> | undefined> {
+  const options = { runtime: () => DENO_RUNTIME };
+  const opened = await openLedgerToChange(ledgerPlaceOf(database), options).catch((error) => {
+    if (!(error.cause instanceof NotCreatedError)) throw error;
+  });
+  if (opened === undefined) return undefined;
+  const { ledger, checkWriting, close } = opened;
+  try {
+    await checkWriting();
+    const deleted = await deletedRoutes(ledger, Object.keys(policies));
+    const { holds } = await ledger.holds();
+    return { sessions: await ledger.sessions(), holds, deleted };
+  } finally {
+    await close();
+  }
 }
 
 /** Says what a server with these settings would announce, and where its data are. */

@@ -3,11 +3,10 @@
 import { announcedBy } from "../lifecycle/notice.ts";
 import type { Log } from "../log/log.ts";
 import type { Recorder } from "../usage/record/recorder.ts";
-import { type ProcessIdentity, type Session, sessionFacts } from "../usage/record/records.ts";
+import { type ProcessIdentity, sessionFacts } from "../usage/record/records.ts";
 import type { Config } from "./config.ts";
 import { warningsOf } from "./setting_warnings.ts";
 import { placesOf } from "./storage_places.ts";
-import { unlikelyDates } from "./unlikely_dates.ts";
 import { VERSION } from "./version.ts";
 
 /** The settings that the lines depend on. */
@@ -28,11 +27,9 @@ type StartSettings = Pick<
 export function logStart(
   { hostname, port }: Deno.NetAddr,
   config: StartSettings,
-  { samples, sessions, recorder: { session, policies }, log }: {
+  { samples, recorder: { session, policies }, log }: {
     /** The paths of the samples that were published. */
     readonly samples: readonly string[];
-    /** The sessions that were on record before this one. */
-    readonly sessions: readonly Session[];
     readonly recorder: Pick<Recorder, "session" | "policies">;
     readonly log: Log;
   },
@@ -54,11 +51,9 @@ export function logStart(
     routes,
     ...placesOf(config),
   });
-  const warnings = [
-    ...warningsOf({ ...config, policies }, now),
-    ...unlikelyDates(config.policies, sessions, now),
-  ];
-  for (const message of warnings) log({ event: "warning", message });
+  for (const message of warningsOf({ ...config, policies }, now)) {
+    log({ event: "warning", message });
+  }
   const origin = config.publicUrl ?? `http://localhost:${port}`;
   for (const path of samples) console.log(`curl -I ${origin}${path}`);
 }

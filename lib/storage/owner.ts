@@ -24,7 +24,7 @@ interface Owner {
 }
 
 /** The setting that names storage, for messages. */
-type Setting = "DATABASE_URL" | "CONTENT";
+type Setting = "DATABASE_URL" | "CONTENT" | "--also";
 
 /** The number of links to follow, as in Linux. */
 const MAX_LINKS = 40;

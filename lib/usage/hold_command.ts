@@ -18,8 +18,11 @@ import {
   policiesUnder,
   type RecordedHold,
 } from "./record/holds.ts";
+import { HEARTBEAT_INTERVAL_MS } from "./record/heartbeat_schedule.ts";
 import type { Ledger } from "./record/ledger.ts";
+import { plural, sessionText } from "./output/wording.ts";
 import { announcedPolicies } from "./verdict/announcements.ts";
+import { type ReadSession, readSessions } from "./verdict/evidence.ts";
 
 /** The parts of the command that each program supplies. */
 interface HoldHost<Options> {
@@ -54,7 +57,8 @@ export function holdCommand<Options>(host: HoldHost<Options>): Command {
   return new Command("hold")
     .description(
       "Hold deprecated routes: until a date, they are served as if no brownout and no sunset were due." +
-        " Every process follows within ten seconds. Without options, list the holds, past ones too.",
+        " Waits for six seconds at most, and says which processes have followed. Without options, list the" +
+        " holds, past ones too.",
     )
     .option(
       "--until <instant>",
@@ -68,8 +72,8 @@ export function holdCommand<Options>(host: HoldHost<Options>): Command {
     )
     .option(
       "--route <path>",
-      "the only route to hold or release, as the report names it; a hold of /v1 is one of each" +
-        ' name like "/v1 for acme", too; by default, all of them',
+      "hold or release only this route, as the report names it, and its parts, such as" +
+        ' "/v1 for acme" of /v1; by default, all routes',
     )
     .addOption(
       new Option("--release", "end the holds of --route, or all, now")
@@ -120,7 +124,7 @@ async function hold(
   const { now } = await ledger.time();
   requireUntil(typed, now);
   const until = typed.instant;
-  const configured = announcedPolicies(await ledger.sessions());
+  const configured = await announcedBy(ledger);
   if (route !== undefined) requireRoute(route, configured);
   const { holds } = await ledger.holds();
   const before = policiesUnder(configured, holds);
@@ -140,10 +144,51 @@ async function hold(
         `for ${cacheLifetime}`,
     );
   }
-  return [...lines, FOLLOWING];
+  return [...lines, ...await followers(ledger)];
 }
 
-const FOLLOWING = "Every process that reaches the record follows within ten seconds.";
+/** How long processes have to follow, in milliseconds: a heartbeat, and a second for its write. */
+const FOLLOWING_MS = HEARTBEAT_INTERVAL_MS + 1_000;
+
+/** Milliseconds between two looks at the processes. */
+const POLL_INTERVAL_MS = 200;
+
+/** Waits for the heartbeats of all processes, and says which have read what is on record now. */
+async function followers(ledger: Ledger): Promise<string[]> {
+  const { now: since } = await ledger.time(); // after the change was committed
+  const deadline = performance.now() + FOLLOWING_MS;
+  while (true) {
+    const { sessions } = await readSessions({ ledger, name: "" });
+    const running = sessions.filter(({ isOver }) => !isOver);
+    const left = running.filter(({ written }) => written <= since);
+    if (left.length === 0 || performance.now() >= deadline) return followersText(running, left);
+    await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
+  }
+}
+
+function followersText(
+  running: readonly ReadSession[],
+  left: readonly ReadSession[],
+): string[] {
+  if (running.length === 0) return ["No process reports now; each will follow when it does"];
+  const followed = running.length - left.length;
+  return [
+    ...followed === 0
+      ? []
+      : [`${plural(followed, "process", "es")} ${followed === 1 ? "has" : "have"} followed`],
+    ...left.map((session) =>
+      `Not yet: ${textOf(sessionText(session))}, which last wrote at ${
+        formatInstant(session.written)
+      }`
+    ),
+  ];
+}
+
+/** Returns the policies that processes announce. */
+async function announcedBy(ledger: Ledger): Promise<RoutePolicies> {
+  const { sessions } = await readSessions({ ledger, name: "" });
+  return announcedPolicies(sessions);
+}
 
 /** Releases the holds of a route, or all, and says which routes are refused again. */
 async function releaseHolds(ledger: Ledger, route: string | undefined): Promise<string[]> {
@@ -155,7 +200,7 @@ async function releaseHolds(ledger: Ledger, route: string | undefined): Promise<
   const ids = await ledger.release(own.map(({ id }) => id));
   const released = own.filter(({ id }) => ids.includes(id));
   const after = policiesUnder(
-    announcedPolicies(await ledger.sessions()),
+    await announcedBy(ledger),
     (await ledger.holds()).holds,
   );
   const lines = released.map((hold) => `Released: ${holdLine(hold)}`);
@@ -168,7 +213,7 @@ async function releaseHolds(ledger: Ledger, route: string | undefined): Promise<
     if (phase === "brownout") lines.push(`${name}: in a brownout until ${formatInstant(until)}`);
     if (phase === "removed") lines.push(`${name}: removed`);
   }
-  return [...lines, FOLLOWING];
+  return [...lines, ...await followers(ledger)];
 }
 
 function nothingToRelease(route: string | undefined, lasting: readonly RecordedHold[]): string {

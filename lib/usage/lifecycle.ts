@@ -23,7 +23,7 @@ const COMMANDS = new Map([
  * @param args The words after the program's name.
  * @returns The exit status. For `check`: 0 without faults, 1 with some, 2 on wrong usage, or if a URL
  *   cannot be reached, or the output cannot be written. For others: 0 done or clear, 1 refused or
- *   called, 2 wrong usage, 3 unknown.
+ *   called, 2 wrong usage, 3 unknown, 4 clear, but announced until later.
  */
 export async function runLifecycle(args: readonly string[]): Promise<number> {
   const [name = ""] = args;

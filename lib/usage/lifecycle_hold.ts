@@ -10,9 +10,6 @@ export function lifecycleHoldCommand(): Command {
     print,
     printError: (text) => printError(`lifecycle: ${text}`),
     withLedger: ({ database }, action) =>
-      withLedger(
-        database,
-        (ledger) => action(ledger, "the route's maxAge"),
-      ),
+      withLedger(database, (ledger) => action(ledger, "the route's maxAge")),
   }).addOption(databaseOption());
 }

@@ -1,11 +1,13 @@
 /** The record of the commands `lifecycle usage` and `lifecycle hold`. */
 
 import { Option } from "commander";
-import { type DatabasePlace, requireDatabaseUrl } from "../database/place.ts";
+import { resolve } from "node:path";
+import { type DatabasePlace, requireDatabaseUrl, sqliteAt } from "../database/place.ts";
 import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
 import { printError } from "../input/print.ts";
 import type { Ledger } from "./record/ledger.ts";
-import { openLedger } from "./record/open_ledger.ts";
+import { type OpenLedger, openLedgerToChange, openLedgerToRead } from "./record/open_ledger.ts";
+import type { RecordSource } from "./verdict/evidence.ts";
 
 /** The option that names the record. */
 export interface DatabaseOption {
@@ -17,18 +19,56 @@ export function databaseOption(): Option {
     .makeOptionMandatory();
 }
 
-/** Opens the record that `--database` names, which must exist, runs an action, and closes it. */
+/** Opens the record that `--database` names, to change it, runs an action, and closes it. */
 export async function withLedger(
   database: string,
-  action: (ledger: Ledger, place: DatabasePlace) => Promise<void>,
+  action: (ledger: Ledger) => Promise<void>,
 ): Promise<void> {
-  const place = requireDatabaseUrl(database, "--database");
-  const onWarn = (message: string) => printError(`lifecycle: warning: ${message}`);
-  const opening = { setting: "--database", runtime: nodeRuntime, mustExist: true, onWarn };
-  const { ledger, close } = await openLedger(place, opening);
+  const { ledger, close } = await openLedgerToChange(
+    requireDatabaseUrl(database, "--database"),
+    openingFor("--database"),
+  );
   try {
-    await action(ledger, place);
+    await action(ledger);
   } finally {
     await close();
   }
+}
+
+/** Opens the records that `--database` and `--also` name, to read them, and closes them afterwards. */
+export async function withRecords(
+  { database, also = [] }: DatabaseOption & { readonly also?: readonly string[] },
+  action: (
+    records: readonly [RecordSource, ...RecordSource[]],
+    places: readonly [DatabasePlace, ...DatabasePlace[]],
+  ) => Promise<void>,
+): Promise<void> {
+  const opened: OpenLedger[] = [];
+  const open = async (url: string, setting: string) => {
+    const place = requireDatabaseUrl(url, setting);
+    const record = await openLedgerToRead(place, openingFor(setting));
+    opened.push(record);
+    return { place, source: { ledger: record.ledger, name: nameOf(place) } };
+  };
+  try {
+    const own = await open(database, "--database");
+    const others = [];
+    for (const url of also) others.push(await open(url, "--also"));
+    await action(
+      [own.source, ...others.map(({ source }) => source)],
+      [own.place, ...others.map(({ place }) => place)],
+    );
+  } finally {
+    for (const { close } of opened) await close();
+  }
+}
+
+function openingFor(setting: string) {
+  const onWarn = (message: string) => printError(`lifecycle: warning: ${message}`);
+  return { setting, runtime: nodeRuntime, onWarn };
+}
+
+/** Returns the name of a record, for people. */
+function nameOf(place: DatabasePlace): string {
+  return place.kind === "sqlite" ? sqliteAt(resolve(place.path)).name : place.name;
 }

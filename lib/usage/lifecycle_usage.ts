@@ -9,10 +9,15 @@ import type { Field } from "../http/outcome.ts";
 import { headerOption, httpUrlArgument } from "../input/arguments.ts";
 import { quoted, withoutPassword } from "../input/printable.ts";
 import { print, printError } from "../input/print.ts";
-import type { Session } from "./record/records.ts";
+import { type DatabaseOption, databaseOption, withRecords } from "./lifecycle_record.ts";
+import {
+  type PageFile,
+  type RecordOptions,
+  usageCommand,
+  type UsageSource,
+} from "./usage_command.ts";
 import { judgedRoutes, latestSession } from "./verdict/announcements.ts";
-import { type DatabaseOption, databaseOption, withLedger } from "./lifecycle_record.ts";
-import { type PageFile, usageCommand, type UsageSource } from "./usage_command.ts";
+import { type ReadSession, readSessions } from "./verdict/evidence.ts";
 
 /** The options that this command adds to those of every usage command. */
 interface ProgramOptions extends DatabaseOption {
@@ -24,25 +29,35 @@ export function lifecycleUsageCommand(): Command {
   const command = usageCommand<ProgramOptions>({
     print,
     printError: (text) => printError(`lifecycle: ${text}`),
-    withSource: ({ database, ...options }, action) =>
-      withLedger(database, async (ledger, place) => {
-        const shown = place.kind === "sqlite" ? database : withoutPassword(database);
-        const sessions = await ledger.sessions();
+    withSource: (options, action) =>
+      withRecords(options, async (records, places) => {
+        const [own] = places;
+        const { sessions } = await readSessions(records[0]);
         await action({
-          ledger,
+          records,
           ...ownerFacts(sessions),
-          program: {
-            command: `npx --no lifecycle usage --database "${shown}"`,
-            howToProbe: "give --probe URL",
-            howNotToProbe: "omit --probe",
-            retainSetting: "retainDays",
-          },
+          program: programNames(options, own),
           probe: probeThrough(options, judgedRoutes(sessions)),
-          openFile: (name) => openPage(name, place),
+          openFile: (name) => openPage(name, places.flatMap(({ files }) => files)),
         });
       }),
   });
   return withOptions(command);
+}
+
+function programNames(
+  { database }: DatabaseOption & RecordOptions,
+  { kind }: DatabasePlace,
+): UsageSource["program"] {
+  const shown = kind === "sqlite" ? database : withoutPassword(database);
+  return {
+    command: `npx --no lifecycle usage --database "${shown}"`,
+    howToProbe: "give --probe URL",
+    howNotToProbe: "omit --probe",
+    retainSetting: "retainDays",
+    howItStops: "calls usage.close() when it stops",
+    howToAvoidStops: "keep a process running, or set onDemand: true if none has to",
+  };
 }
 
 function withOptions(command: Command): Command {
@@ -66,7 +81,7 @@ function withOptions(command: Command): Command {
 }
 
 /** Returns what the latest session says of the server and of a contact. */
-function ownerFacts(sessions: readonly Session[]): Pick<UsageSource, "publicUrl" | "contact"> {
+function ownerFacts(sessions: readonly ReadSession[]): Pick<UsageSource, "publicUrl" | "contact"> {
   const { publicUrl, contact } = latestSession(sessions) ?? {};
   return { publicUrl, contact };
 }
@@ -103,14 +118,14 @@ function isUnder(pathname: string, route: string): boolean {
   );
 }
 
-/** Opens a draft for a page, to be moved into place. Refuses the files of the record. */
-async function openPage(name: string, { files }: DatabasePlace): Promise<PageFile> {
+/** Opens a draft for a page, to be moved into place. Refuses the files of the records. */
+async function openPage(name: string, files: readonly string[]): Promise<PageFile> {
   const places = await Promise.all(
     [name, ...files].map((file) => realpath(file).catch(() => resolve(file))),
   );
   const [place = "", ...recordFiles] = places;
   if (recordFiles.includes(place)) {
-    throw new RefusedError(`${quoted(name)} is a file of the record`);
+    throw new RefusedError(`${quoted(name)} is a file of a record`);
   }
   const found = await stat(place).catch(() => undefined);
   const isMoved = found?.isFile() !== false; // a pipe or a device is written directly

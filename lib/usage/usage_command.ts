@@ -8,24 +8,25 @@ import { isPartOf } from "../lifecycle/route_name.ts";
 import { usageJson } from "./output/json.ts";
 import { usagePage } from "./output/operator_page.ts";
 import { ownerPage, type OwnerPageOptions } from "./output/owner_page.ts";
-import { textOf } from "./output/phrase.ts";
 import { gateText, usageText } from "./output/text.ts";
-import { type ProgramNames, sessionText } from "./output/wording.ts";
+import type { ProgramNames } from "./output/wording.ts";
 import { policiesUnder } from "./record/holds.ts";
-import type { Ledger } from "./record/ledger.ts";
-import type { Session } from "./record/records.ts";
 import { announcedPolicies, judgedRoutes } from "./verdict/announcements.ts";
+import {
+  readAllSessions,
+  type ReadSession,
+  readSessions,
+  type RecordSource,
+} from "./verdict/evidence.ts";
 import { probe, type ProbeOptions, type ProbeResult } from "./verdict/probe.ts";
 import { reportUsage, type UsageReport } from "./verdict/report.ts";
 import { mayBeAnybody } from "./verdict/rhythms.ts";
-import { readSessions, waitForHeartbeats } from "./verdict/waiting.ts";
-import { formatInstant } from "../http/timestamp.ts";
 
 /** The parts of the command that each program supplies. */
 interface UsageHost<Options> {
-  /** Opens the ledger, runs an action, and closes the ledger. */
+  /** Opens the records, runs an action, and closes the records. */
   readonly withSource: (
-    options: Options,
+    options: Options & RecordOptions,
     action: (source: UsageSource) => Promise<void>,
   ) => Promise<void>;
   /** Prints lines to standard output. Rejects if they cannot be written. */
@@ -34,9 +35,16 @@ interface UsageHost<Options> {
   readonly printError: (text: string) => void;
 }
 
-/** What the command works on: a ledger, and the facts that only its program knows. */
+/** The records besides the program's own. */
+export interface RecordOptions {
+  /** Their URLs. */
+  readonly also?: string[];
+}
+
+/** What the command works on: records, and the facts that only its program knows. */
 export interface UsageSource extends Omit<OwnerPageOptions, "sessions"> {
-  readonly ledger: Ledger;
+  /** The program's own record, and then others. */
+  readonly records: readonly [RecordSource, ...RecordSource[]];
   readonly program: ProgramNames;
   /** How to probe the routes, if possible. */
   readonly probe?: Pick<ProbeOptions, "url" | "urlOf" | "fields"> | undefined;
@@ -60,76 +68,64 @@ interface RunOptions extends CommandOptions {
   readonly isByRhythm: boolean;
 }
 
-interface CommandOptions {
+interface CommandOptions extends RecordOptions {
   readonly days: number;
   /** Without a number, `true`. */
   readonly gate?: number | true;
   readonly client?: string;
   readonly ignore?: string[];
-  readonly atMost?: number;
-  readonly trustStops?: true;
-  readonly restart?: true;
   readonly route?: string[];
   readonly html?: string;
   readonly json?: true;
 }
-
-/** The options that say what to report, and how. */
-const OF_REPORTS = ["days", "gate", "route", "ignore", "atMost", "trustStops", "client", "html"];
 
 export function usageCommand<Options>(host: UsageHost<Options>): Command {
   const exclusive = (flags: string, description: string, conflicts: string[]) =>
     new Option(flags, description).conflicts(conflicts);
   return new Command("usage")
     .description("Report who calls the deprecated routes, and whether they can be removed.")
-    .option("--days <n>", "the period in whole days before today", daysArgument, DEFAULT_DAYS)
+    .option(
+      "--days <n>",
+      "report on the last N whole days and today so far",
+      daysArgument,
+      DEFAULT_DAYS,
+    )
     .addOption(
       exclusive(
         "--gate [days]",
-        "print only the verdicts, the first one on all routes: exit 0 if each client has been silent" +
-          " for 30 whole days and today so far, or for its longest pause if that is longer; 1 if one" +
-          " has not, 3 if unknown; with DAYS, all have to be silent for so many days",
+        "print only the verdict, that on each route, and what they leave out; exit 0 if clear, 4 if clear," +
+          " but announced until later, 1 if called, 3 if unknown: each client has to be silent for 30" +
+          " whole days and today so far, or for its longest pause if that is longer; with DAYS, for the" +
+          " last DAYS whole days and today so far",
         ["html", "days"],
       ).argParser(daysArgument),
     )
     .option(
       "--route <path>",
-      'a route to report on, as the report names it, with each name like "/v1 for acme" of /v1;' +
-        " repeatable; by default, every deprecated one",
+      'report on this route, as the report names it, and its parts, such as "/v1 for acme" of /v1;' +
+        " repeatable; by default, on every deprecated one",
       (path: string, others: string[] = []) => [...others, path],
     )
     .option(
       "--ignore <client>",
-      'a client that does not count for the verdict, as the report names it, e.g. "app curl"; repeatable',
+      'leave out the calls of this client, as the report names it, e.g. "app curl"; repeatable',
       (name: string, others: string[] = []) => [...others, clientArgument(name)],
     )
     .option(
-      "--at-most <calls>",
-      "the number of calls that the verdict allows; by default, none",
-      callsArgument,
-    )
-    .option(
-      "--trust-stops",
-      "vouch for each time without a server: nothing else served, nothing was lost or restored, and no" +
-        " clock was wrong; and that no caller is missing where a process ended while it answered calls," +
-        " or may have served unrecorded ones",
+      "--also <url>",
+      "read this record, too, as after a move to another database, or of another region: sqlite:PATH," +
+        " or postgres://…; repeatable; together they make one verdict",
+      (url: string, others: string[] = []) => [...others, url],
     )
     .addOption(
       exclusive(
         "--client <client>",
         "report on this client only, with nothing of the others",
-        ["gate", "ignore", "atMost"],
+        ["gate", "ignore"],
       ),
     )
     .option("--html <file>", "write a page; with --client, one to send to the client's owner")
     .option("--json", "print the whole report as JSON")
-    .addOption(
-      exclusive(
-        "--restart",
-        "start the record again, a day from now, for example after a backup was restored; deletes nothing",
-        OF_REPORTS,
-      ),
-    )
     .action(async (options: CommandOptions & Options, command: Command) => {
       if (options.gate === undefined && options.ignore !== undefined) {
         command.error("error: option '--ignore <client>' needs '--gate'");
@@ -138,28 +134,9 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
         options.gate === undefined && command.getOptionValueSource("days") === "default";
       await host.withSource(
         options,
-        (source) => runCommand(source, { ...options, isByRhythm }, host),
+        (source) => printReport(source, { ...options, isByRhythm }, host),
       );
     });
-}
-
-/** Starts the record again, or reports. */
-async function runCommand(
-  source: UsageSource,
-  options: RunOptions,
-  host: UsageHost<never>,
-): Promise<void> {
-  if (options.restart) await restartRecord(source, options, host);
-  else await printReport(source, options, host);
-}
-
-async function restartRecord(
-  { ledger }: UsageSource,
-  { json }: CommandOptions,
-  { print }: UsageHost<never>,
-): Promise<void> {
-  const started = await ledger.restart();
-  await print(json ? restartJson(started) : restartText(started));
 }
 
 /** @throws {ExitError} With the verdict as its status, if it is the gate that was asked. */
@@ -169,26 +146,17 @@ async function printReport(
   { print, printError }: UsageHost<never>,
 ): Promise<void> {
   const { gate, html, json } = options;
-  const onWait = (sessions: readonly Session[]) => {
-    if (!json) {
-      printError(
-        `waiting for the next heartbeat of ${
-          sessions.map((session) => textOf(sessionText(session))).join(", ")
-        } …`,
-      );
-    }
-  };
   if (html !== undefined) {
     await writePage(source, html, options);
     return await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
   }
-  const { report } = await readReport(source, options, onWait);
+  const { report } = await readReport(source, options);
   const program = namesFor(source);
   if (gate !== undefined) {
     await print(json ? usageJson(report, program) : gateText(report, program)).catch((error) =>
       printError(messageOf(error))
     );
-    throw new ExitError(EXIT_STATUS[report.verdict.state]);
+    throw new ExitError(EXIT_STATUS[report.state]);
   }
   await print(json ? usageJson(report, program) : usageText(report, program));
 }
@@ -198,7 +166,7 @@ function namesFor({ program, probe }: UsageSource): ProgramNames {
   return probe === undefined ? program : { ...program, howToProbe: undefined };
 }
 
-/** Writes a report as a page, which waits for nobody. */
+/** Writes a report as a page. */
 async function writePage(
   source: UsageSource,
   name: string,
@@ -207,7 +175,7 @@ async function writePage(
   const file = await source.openFile(name);
   let page: string;
   try {
-    const { report, sessions } = await readReport(source, options, () => {});
+    const { report, sessions } = await readReport(source, options);
     page = options.client === undefined
       ? usagePage(report, namesFor(source))
       : ownerPage(report, { ...source, sessions });
@@ -218,61 +186,41 @@ async function writePage(
   await file.write(page);
 }
 
-/**
- * Reads the ledger. For the gate, first probes if it can, and waits for the servers' heartbeats; a
- * report waits for nobody.
- */
+/** Reads the records. For the gate, first probes if it can. */
 async function readReport(
   source: UsageSource,
   { days, gate, html, route, ...options }: RunOptions,
-  onWait: (sessions: readonly Session[]) => void,
-): Promise<{ report: UsageReport; sessions: readonly Session[] }> {
-  const { ledger } = source;
-  const isGate = gate !== undefined;
-  await ledger.timeline(); // refuses a replica before anything is waited for
-  const finishProbe = isGate ? await startProbe(source, route) : undefined;
-  // The order matters: the instant comes first, then sessions and intents, and rows last. It comes after
-  // the first requests of the probe, which start a server that sleeps until it is asked.
-  const time = await ledger.time();
-  const read = isGate
-    ? await waitForHeartbeats(ledger, time, { routes: route, onWait })
-    : await readSessions(ledger);
-  const { sessions } = read;
+): Promise<{ report: UsageReport; sessions: readonly ReadSession[] }> {
+  const { records: sources } = source;
+  // First, because it starts a process that sleeps until it is asked.
+  const probed = gate === undefined ? undefined : await probeRoutes(source, route);
+  const records = await readAllSessions(sources);
+  const sessions = records.flatMap(({ sessions }) => sessions);
   // An owner also has to know of routes that were deleted.
   const isForOwner = html !== undefined && options.client !== undefined;
   const all = isForOwner ? Object.keys(announcedPolicies(sessions)) : undefined;
-  const report = await reportUsage(ledger, {
+  const report = await reportUsage(sources, records, {
     ...options,
-    routes: route === undefined ? all : withParts(route, sessions),
+    routes: route ?? all,
     days: typeof gate === "number" ? gate : days,
-    now: time.now,
-    ...read,
-    isGate,
-    probe: await finishProbe?.(),
+    probe: probed,
   });
   return { report, sessions };
 }
 
-/** Starts a probe of routes, by default of those that servers announce, if there is a way to. */
-async function startProbe(
-  { ledger, probe: way }: UsageSource,
-  routes: readonly string[] | undefined,
-): Promise<(() => Promise<ProbeResult>) | undefined> {
+/** Probes routes, by default those that processes announce, if there is a way to. */
+async function probeRoutes(
+  { records: [own], probe: way }: UsageSource,
+  asked: readonly string[] | undefined,
+): Promise<ProbeResult | undefined> {
   if (way === undefined) return undefined;
-  const sessions = await ledger.sessions();
-  const { holds } = await ledger.holds();
-  return await probe(ledger, {
-    ...way,
-    routes: routes === undefined ? judgedRoutes(sessions) : withParts(routes, sessions),
-    policies: policiesUnder(announcedPolicies(sessions), holds),
-  });
-}
-
-/** Returns routes with all parts of them that are on record, also those that were deleted. */
-function withParts(routes: readonly string[], sessions: readonly Session[]): string[] {
-  const names = Object.keys(announcedPolicies(sessions));
-  const parts = names.filter((name) => routes.some((route) => isPartOf(route, name)));
-  return [...new Set([...routes, ...parts])];
+  const { sessions } = await readSessions(own);
+  const { holds } = await own.ledger.holds();
+  const policies = policiesUnder(announcedPolicies(sessions), holds);
+  const routes = asked === undefined
+    ? judgedRoutes(sessions)
+    : Object.keys(policies).filter((name) => asked.some((route) => isPartOf(route, name)));
+  return await probe(own.ledger, { ...way, routes, policies });
 }
 
 const clientArgument = argument(
@@ -280,15 +228,4 @@ const clientArgument = argument(
   (name) => mayBeAnybody(name) ? undefined : name,
 );
 
-const callsArgument = numberArgument("a number of calls", 1_000_000);
-
 const daysArgument = numberArgument("a number of days", 3_650);
-
-/** @param started The start of the record, in milliseconds since the epoch. */
-function restartText(started: number): string {
-  return `The record starts again at ${formatInstant(started)}; nothing was deleted`;
-}
-
-function restartJson(started: number): string {
-  return JSON.stringify({ started: new Date(started).toISOString() });
-}

@@ -39,7 +39,7 @@ needing("processes", LINUX)(
       })();
       await within("the pages", served.promise, { process });
       assertMatch(text, /^\/audio\/:token: called, 1,061 calls/m);
-      assertMatch(text, /^\/video\/:token: clear$/m);
+      assertMatch(text, /^\/video\/:token: clear, but announced until 2028-03-01T00:00:00Z$/m);
       assertMatch(text, /^exit status 1$/m);
 
       const urls = [...text.matchAll(/http:\S+/g)].map(([url]) => url);

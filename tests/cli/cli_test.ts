@@ -333,7 +333,7 @@ const EMPTY: [name: string, register: Test, urlIn: (folder: string) => Promise<s
 
 for (const [name, register, urlIn] of EMPTY) {
   register(
-    `media creates no catalogue on ${name} but to publish, and says that it did`,
+    `media creates no catalogue on ${name} but to publish, and no ledger, and says so`,
     () =>
       inFolder(async (folder) => {
         const url = await urlIn(folder);
@@ -364,6 +364,18 @@ for (const [name, register, urlIn] of EMPTY) {
               new TextDecoder().decode(stderr).includes(`"${shown}" (DATABASE_URL)\n`),
             isFirst,
           );
+        }
+        // No server has created a ledger yet.
+        const here = (...args: string[]) => mediaHere(folder, args, { DATABASE_URL: url });
+        const [token = ""] = (await here("list")).stdout.split(" ");
+        assertEquals((await here("show", token)).code, 0);
+        for (const [status, ...args] of [[1, "usage"], [3, "usage", "--gate"], [1, "hold"]]) {
+          const { code, stderr } = await here(...args as string[]);
+          assertMatch(
+            stderr,
+            /^media: \w+: the ledger .* cannot be opened \(It does not exist yet; start the server /,
+          );
+          assertEquals(code, status);
         }
       }),
   );

@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
+import { openLedgerIn } from "../support/local_storage.ts";
 import {
   inFolder,
   makeCatalogue,
@@ -152,6 +153,7 @@ test("media refuses the files of storage as input and output, by whatever name",
       ["import", input, "--rejects", link],
       ["import", hardLink],
     ];
+    await (await openLedgerIn(folder)).close(); // as a server does
     const storage = () => Promise.all([...paths, link].map((path) => Deno.readFile(path)));
     const before = await storage();
     for (const args of rows) {

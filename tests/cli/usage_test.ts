@@ -1,33 +1,43 @@
+/** `media usage` on real ledgers. */
+
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
-import { requireDatabaseUrl } from "../../lib/database/place.ts";
-import { DENO_RUNTIME } from "../../lib/database/sqlite/deno_runtime.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { openLedger } from "../../lib/usage/record/open_ledger.ts";
 import type { Session, UsageRow } from "../../lib/usage/record/records.ts";
 import { PROCESS } from "../support/counted_call.ts";
-import { openLocal } from "../support/local_storage.ts";
+import { openLedgerIn, openLocal } from "../support/local_storage.ts";
 import { mediaCommand, mediaHere } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
 import { DAY, HOUR, row } from "../support/usage_report.ts";
 
 const test = needing("processes");
 
-const policies = { "/audio/:token": definePolicy({ deprecatedAt: "2026-11-21" }) };
+const ROUTE = "/audio/:token";
+const policies = { [ROUTE]: definePolicy({ deprecatedAt: "2026-11-21" }) };
 const day = (instant: number) => new Date(instant).toISOString().slice(0, 10);
 
-/** Writes sessions and rows into the ledger of a folder, and the start of its record. */
+const ledgerIn = (folder: string) => `${folder}/catalogue.sqlite-ledger`;
+
+/** Opens storage in a folder, as a server leaves it that has created a ledger. */
+async function openRecord() {
+  const subject = await openLocal();
+  await (await openLedgerIn(subject.folder)).close();
+  return subject;
+}
+
+/** Writes sessions and rows into the ledger of a folder. */
 function write(folder: string, sessions: Partial<Session>[], rows: UsageRow[] = []): void {
-  using ledger = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 5_000 });
+  using ledger = new DatabaseSync(ledgerIn(folder), { timeout: 5_000 });
   const session = ledger.prepare(
-    `INSERT INTO media_head_session
-     (id, policies, machine, pid, process_started, began, reported, timeline, sequence,
-     may_serve_unrecorded, retain_days, ended)
-     VALUES (?, ?, ?, ?, ?, ?, ?, '', 1, 0, 400, ?)`,
+    `INSERT INTO media_head_session (id, opened, policies, machine, pid, process_started, on_demand,
+       retain_days, began, reported, written, sequence, ended)
+     VALUES (?, ?, ?, ?, ?, ?, 0, 400, ?, ?, ?, 1, ?)`,
   );
   const { machine, pid, started } = PROCESS;
   for (const { id = "", began = 0, reported = 0, ended = null } of sessions) {
-    session.run(id, JSON.stringify(policies), machine, pid, started, began, reported, ended);
+    const process = [machine, pid, started];
+    const times = [began, reported, reported];
+    session.run(id, id, JSON.stringify(policies), ...process, ...times, ended);
   }
   const usage = ledger.prepare(
     `INSERT INTO media_head_usage VALUES (${Array(11).fill("?").join(", ")})`,
@@ -36,32 +46,20 @@ function write(folder: string, sessions: Partial<Session>[], rows: UsageRow[] = 
     const { client, release, calls, last } = row;
     usage.run(day, route, method, phase, brownout, status, impact, client, release, calls, last);
   }
-  if (sessions.length === 0) return;
-  ledger.exec("UPDATE media_head_ledger SET started = (SELECT min(began) FROM media_head_session)");
-}
-
-/** Runs statements on the ledger of a folder. */
-function execute(folder: string, sql: string): void {
-  using ledger = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 5_000 });
-  ledger.exec(sql);
-}
-
-/** Writes an intent of a session to the ledger of a folder. */
-async function intend(folder: string, id: string): Promise<void> {
-  const place = requireDatabaseUrl(`sqlite:${folder}/catalogue.sqlite-ledger`, "test");
-  const { ledger, close } = await openLedger(place, { runtime: () => DENO_RUNTIME });
-  const session = await ledger.session(id) as Session;
-  assert(await ledger.intend({ id: "x", route: "/audio/:token" }, session));
-  await close();
 }
 
 test("media usage --gate returns each verdict from a real ledger", async () => {
-  await using subject = await openLocal();
+  await using subject = await openRecord();
   const { folder } = subject;
   const usage = (...args: string[]) => mediaHere(folder, ["usage", ...args]);
+  const execute = (sql: string) => {
+    using ledger = new DatabaseSync(ledgerIn(folder), { timeout: 5_000 });
+    ledger.exec(sql);
+  };
   const gate = async (...more: string[]) => {
-    // The first server runs, whatever the time that the test takes.
-    execute(folder, `UPDATE media_head_session SET reported = ${Date.now()} WHERE id = 'first'`);
+    // The first process reports, whatever the time that the test takes.
+    const now = Date.now();
+    execute(`UPDATE media_head_session SET reported = ${now}, written = ${now} WHERE id = 'first'`);
     const { code, stdout, stderr } = await usage("--gate", "2", ...more);
     return [code, stdout || stderr] as const;
   };
@@ -75,99 +73,128 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   assertEquals(clear, 0);
   assertMatch(text, /^Clear: /);
   write(folder, [{ id: "killed", began: now - 2 * HOUR, reported: now - HOUR }]);
-  assertEquals((await gate())[0], 0, "it answered nobody");
-
-  await intend(folder, "killed");
-  const [since, until] = [now - 2 * HOUR, now + 22 * HOUR];
-  execute(folder, `UPDATE media_head_intent SET since = ${since}, until = ${until}`);
-  const [ended, advice] = await gate();
-  assertEquals(ended, 3);
-  assertMatch(advice, /^Unknown: .*\n {2}Session killed /);
-  const judged = JSON.parse((await gate("--json"))[1]);
-  assertEquals([judged.verdict, judged.days, judged.clients], ["unknown", 2, []]);
-  const iso = (instant: number) => new Date(instant).toISOString();
-  assertEquals(judged.doubts, [{
-    reason: "intent",
+  const [named, line] = await gate();
+  assertEquals(named, 0);
+  assertMatch(
+    line,
+    /^Clear: .*\nNot on record: what process 4711 on web-1 answered after its last /,
+  );
+  const { verdict, days, clients, gaps } = JSON.parse((await gate("--json"))[1]);
+  assertEquals([verdict, days, clients], ["clear", 2, []]);
+  assertEquals(gaps, [{
+    kind: "silent",
+    routes: [ROUTE],
+    start: new Date(now - HOUR).toISOString(),
     session: "killed",
     process: { ...PROCESS, started: "2027-01-31T12:00:00.000Z" },
-    route: "/audio/:token",
-    start: iso(since),
-    until: iso(until),
-    isOpen: false,
+    onDemand: false,
+    weighs: true,
   }]);
-  assertEquals(judged.left, []);
   const unread = mediaCommand(folder, ["usage", "--gate", "2"]).spawn();
   await unread.stdout.cancel();
-  assertEquals((await unread.status).code, 3, "the verdict is the exit status even so");
+  assertEquals((await unread.status).code, 0, "the verdict is the exit status even so");
   await unread.stderr.cancel();
-  const [trusting, named] = await gate("--trust-stops");
-  assertEquals(trusting, 0);
-  assertMatch(named, /^Clear, on your word .*\nTrusted: .* session killed /);
-  execute(folder, "DELETE FROM media_head_intent");
 
-  const restarted = JSON.parse((await usage("--restart", "--json")).stdout);
-  assert(Date.parse(restarted.started) >= now + DAY, "a lease from now");
-  assertMatch(
-    (await usage("--restart")).stdout,
-    /^The record starts again at 20\S+Z; nothing was deleted\n$/,
-  );
-  const [again, wait] = await gate("--trust-stops", "--json");
-  const { doubts, recovery } = JSON.parse(wait);
-  assertEquals([again, doubts.length, doubts[0].reason], [3, 1, "started"]);
-  assertMatch(recovery, /^20\d\d-/);
+  const sunset = Date.now() + 9 * DAY;
+  const dated = JSON.stringify({ [ROUTE]: { ...policies[ROUTE], sunsetAt: sunset } });
+  execute(`UPDATE media_head_session SET policies = '${dated}' WHERE id = 'killed'`);
+  const [announced, until] = await gate();
+  assertEquals(announced, 4);
+  assertMatch(until, /^Clear, but announced until 20\d\d-\S+Z: no call on record to /);
 
   const called = { ...row(0, "Overcast", 12), day: day(now), last: now };
   write(folder, [], [called]);
-  const [verdictOfCalls, clients] = await gate();
+  const [verdictOfCalls, callers] = await gate();
   assertEquals(verdictOfCalls, 1);
-  assertMatch(clients, /^Still called: .*\n {2}Overcast, 12 calls /);
-  const { verdict, clients: [caller] } = JSON.parse((await gate("--json"))[1]);
-  assertEquals([verdict, caller.client, caller.calls], ["called", "Overcast", 12]);
-  assertEquals((await gate("--at-most", "11"))[0], 1);
-  assertEquals((await gate("--at-most", "12"))[0], 3, "the record has started again");
-  assertMatch(
-    (await gate("--ignore", "x", "--ignore", "Overcast"))[1],
-    /\nIgnored: x \(not on record\)\nIgnored: Overcast \(12 calls\)\n/,
-  );
-  assertEquals((await gate("--route", "/audio/:token"))[0], 1);
-  const unknownRoute = await usage("--gate", "2", "--route", "/audio");
-  assertEquals(unknownRoute.code, 2);
-  assertStringIncludes(unknownRoute.stderr, 'route "/audio"');
-
-  const anybody = await usage("--gate", "--ignore", "(no User-Agent)");
-  assertEquals(anybody.code, 2);
-  assertStringIncludes(
-    anybody.stderr,
-    "Expected the name of one client, and no name that may be anybody's",
-  );
-  assertEquals((await usage("--gate", "1", "--version")).code, 2, "0 would mean clear");
+  assertMatch(callers, /^Still called: 12 calls .* the last by Overcast /);
+  const of = JSON.parse((await gate("--json"))[1]);
+  assertEquals([of.verdict, of.clients[0].client, of.clients[0].calls], ["called", "Overcast", 12]);
+  const [ignoring, ignored] = await gate("--ignore", "x", "--ignore", "Overcast");
+  assertEquals(ignoring, 4);
+  assertMatch(ignored, /: apart from 12 calls by Overcast, .*\nIgnored: x \(not on record\)\n/);
+  assertEquals((await gate("--route", ROUTE))[0], 1);
   assertEquals((await usage("--gate", "--json")).code, 1);
-  for (const days of ["0", "x", "1.5", "-1", "3651"]) {
-    const { code, stderr } = await usage("--gate", days);
-    assertEquals(code, 2, days);
-    assertMatch(stderr, /Expected a number of days from 1 to 3650|unknown option/);
-  }
   assertEquals((await usage("--gate", "3650")).code, 1);
-  const alone = await usage("--ignore", "Overcast");
-  assertEquals(alone.code, 2);
-  assertStringIncludes(alone.stderr, "option '--ignore <client>' needs '--gate'");
-  const gated = [["--days", "3"], ["--html", "x"], ["--client", "x"], ["--restart"]];
-  const report = [["--gate", "1"], ["--route", "x"], ["--days", "3"], ["--html", "x"]];
-  const reporting = [...report, ["--client", "x"], ["--at-most", "1"], ["--trust-stops"]];
-  for (
-    const conflict of [
-      ...gated.map((args) => ["--gate", "1", ...args]),
-      ...reporting.map((args) => ["--restart", ...args]),
-    ]
-  ) {
-    const { code, stderr } = await usage(...conflict);
-    assertEquals(code, 2, conflict.join(" "));
-    assertStringIncludes(stderr, "cannot be used with option");
+});
+
+test("media usage refuses words that are wrong or gone, with 2", async () => {
+  await using subject = await openRecord();
+  const { folder } = subject;
+  write(folder, [{ id: "first", began: Date.now() - DAY, reported: Date.now() }]);
+  const gate = ["--gate", "1"];
+  const days = ["0", "x", "1.5", "-1", "3651"];
+  const wrong: [words: string[], said: RegExp][] = [
+    [["--gate", "2", "--route", "/audio"], /route "\/audio" was never counted/],
+    [
+      ["--gate", "--ignore", "(no User-Agent)"],
+      /Expected the name of one client, and no name that /,
+    ],
+    [[...gate, "--version"], /unknown option/], // 0 would mean clear
+    [["--ignore", "Overcast"], /option '--ignore <client>' needs '--gate'/],
+    ...days.map((days): [string[], RegExp] => [
+      ["--gate", days],
+      /Expected a number of days from 1 to 3650|unknown option/,
+    ]),
+    ...[["--days", "3"], ["--html", "x"], ["--client", "x"]].map((words): [string[], RegExp] => [
+      [...gate, ...words],
+      /cannot be used with option/,
+    ]),
+    ...["--trust-stops", "--restart", "--at-most", "--copy-from", "--gone", "--ended"].map(
+      (word): [string[], RegExp] => [[...gate, word], RegExp(`unknown option '${word}'`)],
+    ),
+    [[...gate, "--also", "nothing"], /--also: expected "sqlite:PATH" or/],
+  ];
+  for (const [words, said] of wrong) {
+    const { code, stdout, stderr } = await mediaHere(folder, ["usage", ...words]);
+    assertEquals([code, stdout], [2, ""], words.join(" "));
+    assertMatch(stderr, said);
   }
 });
 
+test("media usage --also reads other records, and changes none", async () => {
+  await using own = await openRecord();
+  await using old = await openRecord();
+  const now = Date.now();
+  const last = now - 3 * DAY;
+  write(own.folder, [{ id: "new", began: now - DAY, reported: now }]);
+  const calls = { ...row(0, "Overcast", 12), day: day(last), last };
+  write(old.folder, [{ id: "old", began: now - 9 * DAY, reported: now - DAY, ended: "stopped" }], [
+    calls,
+  ]);
+  const also = ["--also", `sqlite:${old.folder}/catalogue.sqlite`];
+  const usage = (...args: string[]) => mediaHere(own.folder, ["usage", ...args]);
+  const before = await Deno.readFile(ledgerIn(old.folder));
+
+  assertEquals((await usage("--gate", "2")).code, 3, "the record is too young");
+  const { code, stdout, stderr } = await usage("--gate", "2", ...also);
+  assertEquals([code, stderr], [0, ""]);
+  assertMatch(stdout, /^Clear: .*\nNo process was reporting to sqlite:\S+catalogue\.sqlite\.\n/);
+  assertMatch((await usage("--gate", "5", ...also)).stdout, /^Still called: 12 calls /);
+  assertMatch((await usage("--days", "5", ...also)).stdout, / {2}Overcast +12 +1 /);
+  const json = JSON.parse((await usage("--days", "5", "--json", ...also)).stdout);
+  assertEquals([json.clients[0].calls, json.quietRecords.length], [12, 1]);
+  assertEquals((await usage("--html", `${own.folder}/page.html`, ...also)).code, 0);
+  assertStringIncludes(await Deno.readTextFile(`${own.folder}/page.html`), "Overcast");
+  assertEquals(await Deno.readFile(ledgerIn(old.folder)), before);
+  for (const file of ["catalogue.sqlite", "catalogue.sqlite-ledger"]) {
+    const over = await usage("--html", `${old.folder}/${file}`, ...also);
+    assertEquals(over.code, 1, "no page may replace a record");
+  }
+
+  const missing = await usage("--gate", "2", "--also", `sqlite:${own.folder}/none`);
+  assertEquals(missing.code, 3);
+  assertMatch(missing.stderr, /^media: .*\/none-ledger" \(--also\) cannot be opened/);
+  write(old.folder, [{ id: "new", began: now - DAY, reported: now }]);
+  const copied = await usage("--gate", "2", ...also);
+  assertEquals([copied.code, copied.stdout], [3, ""]);
+  assertMatch(
+    copied.stderr,
+    /^media: session new is in sqlite:\S+ and in sqlite:\S+: one is a copy/,
+  );
+});
+
 test("media usage reports one period as text, JSON and a page", async () => {
-  await using subject = await openLocal();
+  await using subject = await openRecord();
   const usage = (...args: string[]) => mediaHere(subject.folder, ["usage", ...args]);
   const now = Date.now();
   const began = now - 9 * DAY;
@@ -189,7 +216,7 @@ test("media usage reports one period as text, JSON and a page", async () => {
   assertMatch(probing.stdout, /: the gate \(--gate\) .*\n\nCalls /);
   const json = JSON.parse((await usage("--days", "3", "--json")).stdout);
   assertEquals([json.routes[0].calls, json.from], [24, rows[1]?.day]);
-  assertEquals(json.completeSince, new Date(began).toISOString());
+  assertEquals(json.onRecordSince, new Date(began).toISOString());
   const byDefault = JSON.parse((await usage("--json")).stdout);
   assertEquals([json.isByRhythm, byDefault.isByRhythm, byDefault.days], [false, true, 30]);
   assert(!/\b1[6-9]\d{11}\b/.test(JSON.stringify(json)), "an instant that is not ISO 8601");

@@ -21,7 +21,7 @@ ${usageText(ofAll, PROGRAM)}
 
 $ deno task media usage --gate; echo "exit status $?"
 ${gateText(ofAll, PROGRAM)}
-exit status ${EXIT_STATUS[ofAll.verdict.state]}
+exit status ${EXIT_STATUS[ofAll.state]}
 `);
 
 const pageAt = (url: URL): string | undefined => {

@@ -11,10 +11,9 @@ import type { HandlerOptions } from "../../lib/server/handler.ts";
 import { deprecatedPaths, pathOf } from "../../lib/server/route.ts";
 import type { OwnerPageOptions } from "../../lib/usage/output/owner_page.ts";
 import { DAY_MS } from "../../lib/http/timestamp.ts";
-import { FLUSH_INTERVAL_MS } from "../../lib/usage/record/flush_schedule.ts";
 import { Recorder } from "../../lib/usage/record/recorder.ts";
+import { readAllSessions } from "../../lib/usage/verdict/evidence.ts";
 import { reportUsage, type UsageReport } from "../../lib/usage/verdict/report.ts";
-import { readSessions } from "../../lib/usage/verdict/waiting.ts";
 import { createHandler, ROUTES } from "../../main.ts";
 import { ledgerAt, openLedgerDatabase } from "../support/ledger_at.ts";
 import { openMemory } from "../support/memory_storage.ts";
@@ -22,7 +21,7 @@ import { openMemory } from "../support/memory_storage.ts";
 /** When the server starts, and when anybody asks. */
 const [START, END] = ["2026-12-01T00:00Z", "2027-11-30T12:00Z"].map(Date.parse) as [number, number];
 
-/** The server flushes its counts so often. */
+/** The server sends a heartbeat so often. */
 const QUARTER_MS = DAY_MS / 4;
 
 const CONTACT = "mailto:ops@example.com";
@@ -127,9 +126,10 @@ export async function liveThroughYear(): Promise<Year> {
   const ledger = ledgerAt(database, clock);
   const policies = Object.fromEntries(deprecatedPaths(ROUTES).map((path) => [path, POLICY]));
   const recorder = new Recorder({
-    ledger,
+    open: () => Promise.resolve({ ledger, checkWriting: async () => {}, close: async () => {} }),
     policies,
     process: { machine: "web-1", pid: 1, started: START },
+    onDemand: false,
     retainDays: 400,
     clock,
     lifetime: () => now - START,
@@ -154,26 +154,23 @@ export async function liveThroughYear(): Promise<Year> {
     now = start + QUARTER_MS - 1;
     await recorder.flush();
   }
-  now = END + FLUSH_INTERVAL_MS; // the gate waits for a heartbeat
+  now = END;
   await recorder.flush();
-  const evidence = await readSessions(ledger);
+  const sources = [{ ledger, name: "the record" }];
+  const records = await readAllSessions(sources);
 
   const handleUncounted = createHandler(options);
   return {
     sample: pathOfSample("audio"),
     answer: async (request) => (await handleUncounted(request, END)).response,
-    report: (client) =>
-      reportUsage(ledger, {
-        ...{ client, days: 30, isByRhythm: true, isGate: true },
-        ...{ ...evidence, now: END },
-      }),
+    report: (client) => reportUsage(sources, records, { client, days: 30, isByRhythm: true }),
     ownerFacts: {
-      sessions: evidence.sessions,
+      sessions: records.flatMap(({ sessions }) => sessions),
       successorOf: (path) => ROUTES.find((route) => pathOf(route) === path)?.successor,
       contact: CONTACT,
     },
     async [Symbol.asyncDispose]() {
-      await recorder.stop();
+      await recorder.close();
       await database[Symbol.asyncDispose]();
       await subject[Symbol.asyncDispose]();
     },

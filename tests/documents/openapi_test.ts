@@ -92,18 +92,17 @@ Deno.test("the OpenAPI description marks deprecated operations, with removal dat
 Deno.test("the OpenAPI description explains 503 and 410 by the policy", () => {
   const [unavailable, unpublished] = ["Storage unavailable", "Unpublished"];
   const [disabled, removed] = [", or: Brownout", ", or: Removed"];
-  const unrecorded = `${unavailable}, or: Record unavailable`;
   const brownoutsWith = (status: 503 | 410) => FULL.brownouts.map((one) => ({ ...one, status }));
   const rows: [path: string, policy: Policy, expected: [string, string]][] = [
-    ["/audio/{token}", PLAIN, [unrecorded, unpublished]],
-    ["/audio/{token}", SUNSET, [unrecorded, unpublished + removed]],
-    ["/video/{token}", FULL, [unrecorded + disabled, unpublished + removed]],
+    ["/audio/{token}", PLAIN, [unavailable, unpublished]],
+    ["/audio/{token}", SUNSET, [unavailable, unpublished + removed]],
+    ["/video/{token}", FULL, [unavailable + disabled, unpublished + removed]],
     ["/video/{token}", { ...FULL, brownouts: brownoutsWith(410) }, [
-      unrecorded,
+      unavailable,
       unpublished + disabled + removed,
     ]],
     ["/video/{token}", { ...FULL, brownouts: [...brownoutsWith(503), ...brownoutsWith(410)] }, [
-      unrecorded + disabled,
+      unavailable + disabled,
       unpublished + disabled + removed,
     ]],
     ["/media/{token}", FULL, [unavailable, unpublished]],

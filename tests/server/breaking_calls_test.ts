@@ -1,6 +1,6 @@
 /** Which calls of the deprecated routes count as broken by the removal. */
 
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { StorageError } from "../../lib/errors/storage_error.ts";
 import type { Policy } from "../../lib/lifecycle/policy.ts";
 import { definePolicy, type PolicySettings } from "../../lib/lifecycle/policy_settings.ts";
@@ -10,7 +10,6 @@ import { newToken } from "../../lib/storage/token.ts";
 import { UsageMeter } from "../../lib/usage/record/meter.ts";
 import { NOON } from "../support/counted_call.ts";
 import { plainHandler } from "../support/handlers.ts";
-import { fakeIntents } from "../support/intents.ts";
 import { fails, OneItem } from "../support/one_item.ts";
 import { underPolicy } from "../support/routes.ts";
 
@@ -142,13 +141,12 @@ Deno.test("createHandler() counts as breaking exactly the calls that the removal
   for (const [index, [call, status, impact]] of ROWS.entries()) {
     const { method = "HEAD", target = `/audio/${TOKEN}`, fields, policy = DEPRECATED } = call;
     const meter = new UsageMeter();
-    const { intents, asked } = fakeIntents();
     const handle = plainHandler({
       storage: call.storage ?? new OneItem(),
       config: { cacheMaxAge: 300, ...underPolicy(policy) },
       clock: () => NOON,
       log() {},
-      recorder: { meter, intents, fault: undefined },
+      recorder: { meter, fault: undefined },
     });
     const request = new Request(`http://test${target}`, {
       method,
@@ -163,76 +161,5 @@ Deno.test("createHandler() counts as breaking exactly the calls that the removal
       [status, expected],
       `row ${index}: ${method} ${target}`,
     );
-    const needsIntent = impact === "breaking" && !(status === 410 && policy !== DEPRECATED);
-    assertEquals(asked, needsIntent ? ["/audio/:token"] : [], `row ${index} asks`);
   }
-});
-
-Deno.test("createHandler() answers 503 to exactly these calls if the ledger does not take them, on HEAD and GET alike", async () => {
-  for (const [index, [call, status, impact]] of ROWS.entries()) {
-    const { method = "HEAD", target = `/audio/${TOKEN}`, fields, policy = DEPRECATED } = call;
-    const meter = new UsageMeter();
-    const { intents, asked } = fakeIntents(() => false);
-    const handle = plainHandler({
-      storage: call.storage ?? new OneItem(),
-      config: { cacheMaxAge: 300, ...underPolicy(policy) },
-      clock: () => NOON,
-      log() {},
-      recorder: { meter, intents, fault: undefined },
-    });
-    const send = async (method: string) =>
-      await handle(
-        new Request(`http://test${target}`, { method, ...fields && { headers: fields } }),
-      );
-    const response = await send(method);
-    await response.body?.cancel();
-    const what = `row ${index}: ${method} ${target}`;
-    assertEquals(response.status, asked.length > 0 ? 503 : status, what);
-    const counted = meter.take(NOON).map(({ impact, calls }) => [impact, calls]);
-    assertEquals(counted, impact === undefined ? [] : [[impact, 1]], `${what} is counted`);
-    if (asked.length === 0) continue;
-    assertMatch(response.headers.get("Retry-After") ?? "", /^\d+$/, what);
-    assertEquals(response.headers.get("Cache-Control"), "no-store, no-transform", what);
-    assert(response.headers.has("Deprecation"), `${what} is announced`);
-    const [get, head] = [await send("GET"), await send("HEAD")];
-    assertEquals([...head.headers], [...get.headers], what);
-    assertEquals([head.status, get.status, await head.text()], [503, 503, ""], what);
-    assertEquals((await get.json()).type, "/deprecation#record-unavailable", what);
-  }
-});
-
-Deno.test("createHandler() cancels content that it may not send", async () => {
-  let isCancelled = false;
-  const stream = new ReadableStream({ cancel: () => void (isCancelled = true) });
-  const { intents } = fakeIntents(() => false);
-  const handle = plainHandler({
-    storage: new OneItem({ open: () => Promise.resolve(stream) }),
-    config: { cacheMaxAge: 300, ...underPolicy(DEPRECATED) },
-    clock: () => NOON,
-    log() {},
-    recorder: { meter: new UsageMeter(), intents, fault: undefined },
-  });
-  const response = await handle(new Request(`http://test/audio/${TOKEN}`));
-  assertEquals([response.status, isCancelled], [503, true]);
-  await response.body?.cancel();
-});
-
-Deno.test("createHandler() asks for no intent for the gate's probe and for lifecycle check", async () => {
-  const { intents, asked } = fakeIntents(() => false);
-  const handle = plainHandler({
-    storage: new OneItem(),
-    config: { cacheMaxAge: 300, ...underPolicy(DEPRECATED) },
-    clock: () => NOON,
-    log() {},
-    recorder: { meter: new UsageMeter(), intents, fault: undefined },
-  });
-  for (
-    const headers of [{ "Lifecycle-Probe": "0123456789abcdef" }, {
-      "User-Agent": "media-head-check",
-    }]
-  ) {
-    const request = new Request(`http://test/audio/${TOKEN}`, { method: "HEAD", headers });
-    assertEquals((await handle(request)).status, 200);
-  }
-  assertEquals(asked, []);
 });

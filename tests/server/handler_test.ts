@@ -6,16 +6,16 @@ import { FaultLog, type LogEvent } from "../../lib/log/log.ts";
 import type { HandlerConfig } from "../../lib/server/handler.ts";
 import type { ProblemName } from "../../lib/server/problems.ts";
 import { ReplacedError, UnpublishedError } from "../../lib/storage/errors.ts";
+import type { LookupResult } from "../../lib/storage/item.ts";
 import type { ItemStorage } from "../../lib/storage/storage.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { UsageMeter } from "../../lib/usage/record/meter.ts";
 import { createHandler } from "../../main.ts";
 import { plainHandler } from "../support/handlers.ts";
-import { fakeIntents } from "../support/intents.ts";
 import { failing, fails, OneItem } from "../support/one_item.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
-import { underPolicy } from "../support/routes.ts";
+import { ROUTES, underPolicy } from "../support/routes.ts";
 import { checkParity, checkProblem, CONFIG, seen, type Send, valueOf } from "./request_table.ts";
 
 const now = () => Date.parse("2026-11-21T12:00:00Z");
@@ -112,8 +112,7 @@ Deno.test("createHandler() answers 500 if even the response cannot be made", asy
 });
 
 Deno.test("createHandler() answers 200 to a health check that says what is wrong with the counting", async () => {
-  const { intents } = fakeIntents();
-  const recorder = { meter: new UsageMeter(), intents, fault: undefined as string | undefined };
+  const recorder = { meter: new UsageMeter(), fault: undefined as string | undefined };
   const options = { config: CONFIG, clock: now, log() {}, recorder };
   const handle = plainHandler({ storage: new OneItem(), ...options });
   for (const [fault, text] of [[undefined, "ok\n"], ["…", "ok, but …\n"]]) {
@@ -123,6 +122,40 @@ Deno.test("createHandler() answers 200 to a health check that says what is wrong
     ) as [Response, Response];
     assertEquals([get.status, await get.text()], [200, text as string]);
     assertEquals([...head.headers], [...get.headers]);
+  }
+});
+
+Deno.test("createHandler() has a call in flight until it is counted, even if it fails", async () => {
+  for (const [error, status] of [[undefined, 200], [new Error("a bug"), 500]] as const) {
+    const { result } = new OneItem();
+    const lookup = Promise.withResolvers<LookupResult>();
+    const meter = new UsageMeter();
+    let [inFlight, counted] = [0, 0];
+    const handle = createHandler({
+      routes: ROUTES,
+      storage: new OneItem({ find: () => lookup.promise }),
+      config: CONFIG,
+      policies: () => CONFIG.policies,
+      clock: now,
+      faults: new FaultLog(() => {}),
+      recorder: {
+        meter,
+        fault: undefined,
+        arrive: () => inFlight++,
+        leave() {
+          inFlight--;
+          counted = meter.take(now()).length;
+        },
+      },
+    });
+    const answer = handle(
+      new Request(`http://test/audio/${newToken()}`, { method: "HEAD" }),
+      now(),
+    );
+    assertEquals(inFlight, 1);
+    if (error === undefined) lookup.resolve(result);
+    else lookup.reject(error);
+    assertEquals([(await answer).response.status, inFlight, counted], [status, 0, 1]);
   }
 });
 
@@ -242,7 +275,6 @@ Deno.test("createHandler() answers 500 if a request cannot be read, and neither 
   for (const [pattern, policies, cause] of rows) {
     const events: LogEvent[] = [];
     const meter = new UsageMeter();
-    const { intents, asked } = fakeIntents();
     const handle = createHandler({
       routes: [{ pattern, serves: ["audio"], successor: "/media/:token" }],
       storage: new OneItem(),
@@ -250,7 +282,7 @@ Deno.test("createHandler() answers 500 if a request cannot be read, and neither 
       policies: () => policies,
       clock: now,
       faults: new FaultLog((event) => events.push(event)),
-      recorder: { meter, intents, fault: undefined },
+      recorder: { meter, fault: undefined, arrive() {}, leave() {} },
     });
     const target = `/audio/${newToken()}`;
     for (const method of ["GET", "HEAD"]) {
@@ -266,7 +298,7 @@ Deno.test("createHandler() answers 500 if a request cannot be read, and neither 
         undefined,
       ]);
     }
-    assertEquals([meter.take(now()), asked], [[], []]);
+    assertEquals(meter.take(now()), []);
     assertEquals(events[0]?.["route"], undefined);
     assertStringIncludes(String(events[0]?.["cause"]), cause);
   }

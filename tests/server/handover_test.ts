@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { newMetadata } from "../storage/storage_suite.ts";
-import { openLocal } from "../support/local_storage.ts";
+import { openLedgerIn, openLocal } from "../support/local_storage.ts";
 import { LINUX, needing } from "../support/permissions.ts";
 import { field, parseResponse, type RawResponse, requestHead } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
@@ -169,9 +169,11 @@ needing("processes", LINUX)(
     // at each of the two stops, at most one for each client.
     const most = 2 * (clients.kept + clients.new);
     assert(load.unanswered.new <= most, `${load.unanswered.new} new connections unanswered`);
-    const rows = await Array.fromAsync(subject.ledger.usage("2000-01-01"));
+    await using opened = await openLedgerIn(subject.folder);
+    const rows = await Array.fromAsync(opened.ledger.usage("2000-01-01"));
     assertEquals(rows.reduce((sum, { calls }) => sum + calls, 0), load.answers);
-    const sessions = (await subject.ledger.sessions()).map(({ id }) => id);
-    assertEquals(ends.map(({ log }) => log[0]?.["session"]).toSorted(), sessions.toSorted());
+    const sessions = (await opened.ledger.sessions()).map(({ id, ended }) => [id, ended]);
+    const stopped = ends.map(({ log }) => [log[1]?.["session"], "stopped"]);
+    assertEquals(sessions.toSorted(), stopped.toSorted());
   },
 );

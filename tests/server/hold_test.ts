@@ -24,13 +24,13 @@ async function openServer(settings: Parameters<typeof definePolicy>[0]) {
   const clock = () => scene.clocks.here;
   const storage = new CachedStorage(subject.storage, subject.storage.catalogue, clock);
   const onHold = () => storage.generations.end();
-  const { recorder } = await scene.start({ policies: config.policies, onHold });
-  all.defer(() => recorder.stop());
+  const { recorder, stop } = await scene.start({ policies: config.policies, onHold });
+  all.defer(stop);
   const policies = () => recorder.policies;
   const handle = servedHandler({ storage, config, policies, clock, recorder, log() {} });
   return {
     ...scene,
-    flush: () => recorder.flush(),
+    flush: () => scene.timers.during(recorder.flush()),
     /** Requests the item until responses are prepared, by HEAD and GET. Returns what it got. */
     async ask(kind: "audio" | "video" = "audio") {
       const send = async (method: string) =>
@@ -72,9 +72,9 @@ Deno.test("a brownout is off while a hold lasts, and on again for its rest", asy
   await server.flush();
   // No cache keeps the response beyond the hold.
   assertEquals(await server.ask(), served(30 * 60 - 1));
-  server.pass(10 * MINUTE);
+  server.sleep(10 * MINUTE);
   assertEquals(await server.ask(), served(20 * 60 - 1));
-  server.pass(20 * MINUTE);
+  server.sleep(20 * MINUTE);
   assertEquals(await server.ask(), refused, "by its own clock");
 
   const again = await server.ledger.hold({ ...hold, until: NOON + DAY, route: "/video/:token" });
@@ -103,20 +103,20 @@ Deno.test("a removed path is served while a hold lasts, and its sunset is the ho
       return { ...removed(sunset, age), status: 200 };
     };
     assertEquals(await server.ask(), served(1, 59));
-    server.pass(2 * MINUTE);
+    server.sleep(2 * MINUTE);
     assertEquals(await server.ask(), removed(1));
     const hold = { route: undefined, because: "billing is down" };
     await server.ledger.hold({ ...hold, until: NOON + 10 * MINUTE });
     await server.flush();
     assertEquals(await server.ask(), served(10, 479));
-    server.pass(MINUTE);
+    server.sleep(MINUTE);
     const { id } = await server.ledger.hold({ ...hold, until: NOON + 30 * MINUTE });
     await server.flush();
     assertEquals(await server.ask(), served(30, 27 * 60 - 1));
     await server.ledger.release([id]);
     await server.flush();
     assertEquals(await server.ask(), served(10, 419), "the other one lasts");
-    server.pass(7 * MINUTE);
+    server.sleep(7 * MINUTE);
     assertEquals(await server.ask(), removed(10));
   }
 });

@@ -9,9 +9,7 @@ import type { Versioned } from "../../lib/storage/generations.ts";
 import type { LookupResult } from "../../lib/storage/item.ts";
 import type { CacheableStorage } from "../../lib/storage/storage.ts";
 import { newToken } from "../../lib/storage/token.ts";
-import { UsageMeter } from "../../lib/usage/record/meter.ts";
 import { plainHandler, servedHandler } from "../support/handlers.ts";
-import { fakeIntents } from "../support/intents.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { OneItem } from "../support/one_item.ts";
 import { underPolicy } from "../support/routes.ts";
@@ -66,30 +64,6 @@ function handlerOn(storage: CacheableStorage & Versioned, config = CONFIG) {
     (await handle(new Request(`http://test${path}`, { method }))).status;
   return { clock, handle, status };
 }
-
-Deno.test("a prepared response is sent only while the ledger holds the intent for its route", async () => {
-  let takes = true;
-  const { intents, asked } = fakeIntents(() => takes);
-  const storage = new OneItem();
-  const cached = new CachedStorage(storage, storage, () => NOW);
-  const meter = new UsageMeter();
-  const recorder = { meter, intents, fault: undefined };
-  const options = { storage: cached, config: CONFIG, clock: () => NOW, log() {}, recorder };
-  const handle = servedHandler(options);
-  const statuses = async () => {
-    const target = `http://test/audio/${storage.item.token}`;
-    const send = async (method: string) => (await handle(new Request(target, { method }))).status;
-    return [await send("HEAD"), await send("HEAD"), await send("HEAD")];
-  };
-  assertEquals(await statuses(), [200, 200, 200]);
-  assertEquals(asked.length, 1, "one intent for all");
-  takes = false;
-  intents.keepOnly([]); // as after a restore
-  assertEquals(await statuses(), [503, 503, 503]);
-  takes = true;
-  intents.close();
-  assertEquals(await statuses(), [503, 503, 503]);
-});
 
 Deno.test("a prepared response ends with the generation of its lookup", async () => {
   const storage = new OneItem();

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { dirname } from "node:path";
 import { newMetadata } from "../storage/storage_suite.ts";
-import { openLocal } from "../support/local_storage.ts";
+import { openLedgerIn, openLocal } from "../support/local_storage.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
 import { MAIN } from "../support/routes.ts";
@@ -71,7 +71,8 @@ test("--check names unlikely dates, unless the record has announced them", async
 test("--check says what holds call off, and announces the dates that are left", async () => {
   await using subject = await openLocal();
   const until = Math.floor(Date.now() / 1_000) * 1_000 + 3_600_000;
-  await subject.ledger.hold({ route: "/audio/:token", until, because: "billing is down" });
+  await using opened = await openLedgerIn(subject.folder);
+  await opened.ledger.hold({ route: "/audio/:token", until, because: "billing is down" });
   const instant = (time: number) => `${new Date(time).toISOString().slice(0, 19)}Z`;
   const { code, out, err } = await run(["--check"], subject.folder, {
     DEPRECATED_AT: "1999-01-01",
@@ -98,9 +99,10 @@ test("--check registers nothing in storage that exists, and notices the content 
   await using other = await openLocal();
   await subject.publish(newMetadata(), new Uint8Array(10));
   await other.publish(newMetadata(), new Uint8Array(20));
+  await using opened = await openLedgerIn(subject.folder);
   const fine = await check(subject.folder);
   assertEquals([fine.code, fine.err], [0, ""]);
-  assertEquals((await subject.ledger.sessions()).length, 0);
+  assertEquals(await opened.ledger.sessions(), []);
   const mixed = await check(subject.folder, { CONTENT: `${other.folder}/files` });
   assertEquals(mixed.code, 1);
   assertMatch(mixed.err, / \(CONTENT\) is not /);

@@ -87,7 +87,7 @@ needing("processes")(
       assertEquals(mistyped.first?.["content"], `${folder}/files`);
       assertEquals(mistyped.warnings, []);
       const past = await start({ DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2021-01-01" });
-      assertEquals(past.warnings, ["The sunset has passed", "/audio/"]);
+      assertEquals(past.warnings, ["/audio/", "The sunset has passed"]);
       const again = await start({ DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2021-01-01" });
       assertEquals(again.warnings, ["The sunset has passed"]);
       const now = Date.now();

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { once } from "node:events";
 import type { LifecycleOptions, RequestHead } from "../../lib/lifecycle/mod.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import type { RecordedMiddleware } from "../../lib/lifecycle/serving/retire.ts";
+import type { Middleware } from "../../lib/lifecycle/serving/retire.ts";
 import { requestRaw } from "./raw_http.ts";
 
 export const POLICY = definePolicy({
@@ -212,12 +212,12 @@ export async function callFetch(
 /** Makes a call through Node's server with a middleware, which answers 500 for an error. */
 export async function callNode(
   { at, method = "GET", userAgent = "curl", applies, answer }: ApplicationCall,
-  retired: (options: LifecycleOptions<RequestHead>) => RecordedMiddleware,
+  retired: (options: LifecycleOptions<RequestHead>) => Middleware,
 ): Promise<void> {
   const middleware = retired({ applies, clock: () => at });
-  const server = createServer(async (request, response) => {
+  const server = createServer((request, response) => {
     try {
-      await middleware(request, response, () => {
+      middleware(request, response, () => {
         if (typeof answer !== "number") throw new Error("bug");
         response.writeHead(answer, { "Content-Length": 0 }).end();
       });

@@ -4,51 +4,41 @@ import type { Database, Statement } from "../../lib/database/sql/database.ts";
 import { SqliteDatabase } from "../../lib/database/sqlite/database.ts";
 import { DENO_RUNTIME } from "../../lib/database/sqlite/deno_runtime.ts";
 import { Ledger } from "../../lib/usage/record/ledger.ts";
-import { LEDGER_OPTIONS } from "../../lib/usage/record/open_ledger.ts";
+import { LEDGER } from "../../lib/usage/record/schema.ts";
 
-/** These stand in every statement for what is so when it is run. */
-const [CLOCK, TIMELINE] = ["(the clock of the test)", "(the timeline of the test)"];
+/** Stands in every statement for the time at which it is run. */
+const CLOCK = "(the clock of the test)";
 
 /**
  * Returns the ledger in a database to which a clock is added.
  *
  * @param clock Returns the time in milliseconds since the epoch, each time that a statement asks.
- * @param timeline Returns the timeline of the database, as an SQL expression. Default: its own.
  */
-export function ledgerAt(...args: Parameters<typeof databaseAt>): Ledger {
-  return new Ledger(databaseAt(...args));
+export function ledgerAt(database: Database, clock: () => number): Ledger {
+  return new Ledger(databaseAt(database, clock));
 }
 
 /** Returns such a database. */
-export function databaseAt(
-  database: Database,
-  clock: () => number,
-  timeline: () => string = () => database.timeline,
-): Database {
+function databaseAt(database: Database, clock: () => number): Database {
   const dated = (statement: Statement): Statement => {
-    const { text } = statement;
-    return {
-      ...statement,
-      text: text.replaceAll(CLOCK, () => String(clock())).replaceAll(TIMELINE, timeline),
-    };
+    const text = statement.text.replaceAll(CLOCK, () => `CAST(${clock()} AS bigint)`);
+    return { ...statement, text };
   };
   return {
     currentTime: CLOCK,
-    timeline: TIMELINE,
-    unlessLocked: database.unlessLocked,
     batch: database.batch,
+    dayOf: (instant) => database.dayOf(instant),
     listOf: (columns) => database.listOf(columns),
     rowsOf: (...args) => database.rowsOf(...args),
     query: (statement) => database.query(dated(statement)),
     queryAfterChanges: (statement, table) => database.queryAfterChanges(dated(statement), table),
-    write: (statement) => database.write(dated(statement)),
     transact: (statements, options) => database.transact(statements.map(dated), options),
   };
 }
 
 /** Opens an empty database in memory, for ledgers. */
 export async function openLedgerDatabase(): Promise<Database & AsyncDisposable> {
-  const options = { ...LEDGER_OPTIONS, runtime: DENO_RUNTIME, timeout: 0 };
-  const database = await SqliteDatabase.open(":memory:", options);
+  const options = { schema: LEDGER, synchronous: "NORMAL", timeout: 0 } as const;
+  const database = await SqliteDatabase.open(":memory:", { ...options, runtime: DENO_RUNTIME });
   return Object.assign(database, { [Symbol.asyncDispose]: () => database.close() });
 }

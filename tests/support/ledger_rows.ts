@@ -1,44 +1,47 @@
 /** Sessions and rows in a ledger, written as a server writes them. */
 
 import { assert } from "@std/assert";
-import type { RoutePolicies } from "../../lib/lifecycle/policy.ts";
-import type { BeginOptions, Ledger } from "../../lib/usage/record/ledger.ts";
-import type { Session, UsageCount } from "../../lib/usage/record/records.ts";
+import type { Database } from "../../lib/database/sql/database.ts";
+import { additionsOf } from "../../lib/usage/record/additions.ts";
+import type { Ledger, NewSession } from "../../lib/usage/record/ledger.ts";
+import type { Part, Session, UsageCount } from "../../lib/usage/record/records.ts";
 import { PROCESS } from "./counted_call.ts";
 
-/** The time of a process that lives through everything. */
-export const FOREVER = Number.MAX_SAFE_INTEGER;
+/** A heartbeat of one part, by a process that has lived through everything. */
+export const HEARTBEAT: Part = {
+  counts: [],
+  before: 0,
+  lived: Number.MAX_SAFE_INTEGER / 2,
+  isLast: true,
+  isStopped: false,
+};
 
-/** Begins a session, as a server that registers does. */
+/** Begins a session with a heartbeat, as a process does that opened the record just now. */
 export async function begin(
-  ledger: Pick<Ledger, "begin">,
-  id: string = crypto.randomUUID(),
-  options: BeginOptions = {},
-  policies: RoutePolicies = {},
+  ledger: Ledger,
+  changes: Partial<NewSession> = {},
+  part: Partial<Part> = {},
 ): Promise<Session> {
-  const session = {
-    ...{ id, policies, process: PROCESS, sequence: 0, mayServeUnrecorded: false },
-    unmounted: undefined,
-    retainDays: 400,
+  const { now } = await ledger.time();
+  const id = crypto.randomUUID();
+  const session: NewSession = {
+    ...{ id, opened: `opened ${changes.id ?? id}`, process: PROCESS, policies: {} },
+    ...{ onDemand: false, retainDays: 400 },
     publicUrl: "https://api.example.com",
     contact: "mailto:api@example.com",
+    ...{ start: now, continued: undefined, isClockBehind: false },
+    ...changes,
   };
-  const begun = await ledger.begin(session, options);
-  assert(begun !== undefined, "the session to lapse is as it was left");
-  const { began, timeline } = begun;
-  return { ...session, began, timeline, reported: began, ended: undefined };
+  assert(await ledger.begin(session, { ...HEARTBEAT, before: now, ...part }));
+  return await ledger.session(session.id) as Session;
 }
 
-/** Adds rows, dated by their `last`, by a server that registers now, and stops. */
+/** Adds rows, dated by their `last`, by the statements of a server. */
 export async function addRows(
-  ledger: Pick<Ledger, "begin" | "add">,
+  database: Database,
   rows: readonly (UsageCount & { readonly last: number })[],
 ): Promise<void> {
-  const session = await begin(ledger);
-  const parts = [...Map.groupBy(rows, ({ last }) => last)];
-  for (const [sequence, [at, counts]] of parts.entries()) {
-    const isLast = sequence === parts.length - 1;
-    const heartbeat = isLast ? { intents: undefined, isStopped: true } : undefined;
-    await ledger.add({ counts, at, heartbeat }, { ...session, sequence }, FOREVER);
+  for (const [at, counts] of Map.groupBy(rows, ({ last }) => last)) {
+    await database.transact(additionsOf(database, `CAST(${at} AS bigint)`, counts));
   }
 }

@@ -1,10 +1,12 @@
 /** Local storage in a temporary folder, for one test. */
 
 import { sqliteAt } from "../../lib/database/place.ts";
+import { DENO_RUNTIME } from "../../lib/database/sqlite/deno_runtime.ts";
 import { FolderContent } from "../../lib/storage/content/folder/content.ts";
 import type { Engine } from "../../lib/storage/engines/engine.ts";
 import { type OpenStorage, storageOn } from "../../lib/storage/engines/open_storage.ts";
 import { openEngine } from "../../lib/storage/engines/sqlite.ts";
+import { ledgerPlaceOf, type OpenLedger, openLedger } from "../../lib/usage/record/open_ledger.ts";
 import { type MediaSubject, subjectOn } from "./media_subject.ts";
 
 /** Opens the storage that a server keeps in a folder. */
@@ -16,11 +18,20 @@ export async function openIn(
   return storageOn(engine, new FolderContent(`${folder}/files`, engine.catalogue));
 }
 
+/** Opens the ledger that a server keeps in a folder. */
+export async function openLedgerIn(
+  folder: string,
+  open: typeof openLedger = openLedger,
+): Promise<OpenLedger & AsyncDisposable> {
+  const place = ledgerPlaceOf(sqliteAt(`${folder}/catalogue.sqlite`));
+  const opened = await open(place, { runtime: () => DENO_RUNTIME });
+  return { ...opened, [Symbol.asyncDispose]: opened.close };
+}
+
 /** Counts the calls in a folder's ledger. */
 export async function callsIn(folder: string): Promise<number> {
-  const { ledger, close } = await openEngine(sqliteAt(`${folder}/catalogue.sqlite`));
-  const rows = await Array.fromAsync(ledger.usage(""));
-  await close();
+  await using opened = await openLedgerIn(folder);
+  const rows = await Array.fromAsync(opened.ledger.usage(""));
   return rows.reduce((sum, { calls }) => sum + calls, 0);
 }
 

@@ -4,14 +4,12 @@ import { hashOf } from "../../lib/publishing/publish.ts";
 import type { OpenStorage } from "../../lib/storage/engines/open_storage.ts";
 import type { PublishedItem } from "../../lib/storage/item.ts";
 import type { MediaStorage } from "../../lib/storage/media/media_storage.ts";
-import type { Ledger } from "../../lib/usage/record/ledger.ts";
 import type { ItemMetadata, Subject } from "../storage/storage_suite.ts";
 import { sourceOf } from "./body.ts";
 
 /** Storage, with functions that change and show what it holds. */
 export interface MediaSubject extends Subject {
   readonly storage: MediaStorage;
-  readonly ledger: Ledger;
   /** Returns the digests of stored content. */
   digests(): Promise<string[]>;
 }
@@ -34,7 +32,7 @@ export async function publishTo(
  * @param place Functions that damage, list and remove content.
  */
 export function subjectOn(
-  { media: storage, ledger, close: closeAll }: OpenStorage,
+  { media: storage, close: closeAll }: OpenStorage,
   place: Pick<MediaSubject, "damage" | "digests" | "replaced"> & { remove?(): Promise<void> },
 ): MediaSubject {
   let isOpen = true;
@@ -44,7 +42,6 @@ export function subjectOn(
   };
   return {
     storage,
-    ledger,
     close,
     publish: (metadata, content) => publishTo(storage, metadata, content),
     async unpublish(token, at) {

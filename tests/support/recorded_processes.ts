@@ -1,24 +1,17 @@
-/** Processes that share a record, on either engine, and what the gate says of it. */
+/** Processes that share a record, on either engine. */
 
 import { DatabaseSync } from "node:sqlite";
-import { requireDatabaseUrl } from "../../lib/database/place.ts";
-import { DENO_RUNTIME } from "../../lib/database/sqlite/deno_runtime.ts";
-import { ExitError } from "../../lib/errors/exit_status.ts";
 import type { PolicySettings } from "../../lib/lifecycle/policy_settings.ts";
-import { openLedger } from "../../lib/usage/record/open_ledger.ts";
-import { usageCommand } from "../../lib/usage/usage_command.ts";
 import { fromRoot } from "./paths.ts";
 import type { PostgresServer } from "./postgres.ts";
 import { ServerProcess } from "./server.ts";
-import { DAY, SOURCE } from "./usage_report.ts";
 import { until, within } from "./within.ts";
 
-/** The verdicts, as exit statuses of the gate. */
-export const [CLEAR, CALLED, UNKNOWN] = [0, 1, 3] as const;
+const DAY = 86_400_000;
 
 /**
- * The settings of a server on which every HEAD and GET of a valid token is a call that needs an
- * intent, though nothing is published: it is redirected.
+ * The settings of a server on which every HEAD and GET of a valid token is a call, though nothing is
+ * published: it is redirected.
  */
 export const REDIRECTING = {
   DEPRECATED_AT: "1999-01-01",
@@ -61,8 +54,15 @@ export async function recordOnPostgres(server: PostgresServer): Promise<RecordPl
   };
 }
 
+/** Returns the number of calls on record. */
+export async function callsIn({ execute }: Pick<RecordPlace, "execute">): Promise<number> {
+  const sum = "SELECT coalesce(CAST(sum(calls) AS bigint), 0) FROM media_head_usage";
+  const [calls] = await execute(`${sum} WHERE impact = 'breaking'`);
+  return Number(calls);
+}
+
 /**
- * Gives a record a past of three days, by a server like the one that runs, which stopped when that
+ * Gives a record a past of three days, by a process like the one that runs, which stopped when that
  * one began.
  */
 export async function addPast({ execute }: Pick<RecordPlace, "execute">): Promise<void> {
@@ -70,61 +70,22 @@ export async function addPast({ execute }: Pick<RecordPlace, "execute">): Promis
   const mounted = "SELECT id FROM media_head_session WHERE CAST(policies AS text) <> '{}'";
   await until("the mounts", async () => (await execute(mounted)).length > 0);
   await execute(
-    `INSERT INTO media_head_session (id, policies, may_serve_unrecorded, pid, process_started, began,
-       reported, timeline, sequence, ended, retain_days)
-     SELECT 'past', policies, 0, 0, process_started, began - ${
+    `INSERT INTO media_head_session (id, opened, pid, process_started, policies, on_demand,
+       retain_days, began, reported, written, sequence, ended)
+     SELECT 'past', 'past', 0, process_started, policies, on_demand, retain_days, began - ${
       3 * DAY
-    }, began, timeline, 1, 'stopped', retain_days
+    }, began, began, 1, 'stopped'
      FROM media_head_session WHERE CAST(policies AS text) <> '{}' ORDER BY began LIMIT 1`,
   );
-  await execute(`UPDATE media_head_ledger SET started = started - ${3 * DAY}`);
 }
 
-/**
- * Lets minutes pass on record. The processes that are given are silent meanwhile, and the others have
- * run all the time.
- */
-export async function passSilently(
+/** Lets processes be silent for so long that their sessions are over. */
+export async function fallSilent(
   { execute }: Pick<RecordPlace, "execute">,
-  minutes: number,
-  silent: readonly number[],
+  pids: readonly number[],
 ): Promise<void> {
-  const back = (column: string) => `${column} = ${column} - ${minutes * 60_000}`;
-  const isSilent = `pid IN (${[...silent, -1].join()})`;
-  await execute(
-    `UPDATE media_head_session SET ${back("began")},
-     reported = CASE WHEN ${isSilent} OR ended IS NOT NULL THEN reported - ${minutes * 60_000}
-                ELSE reported END`,
-  );
-  await execute(
-    `UPDATE media_head_intent SET ${["since", "until", "settled"].map(back).join()}
-     WHERE session IN (SELECT id FROM media_head_session WHERE ${isSilent})`,
-  );
-  await execute(`UPDATE media_head_ledger SET ${back("started")}`);
-}
-
-/** Asks the gate on one day, in this process, but without anything that belongs to it. */
-export async function askVerdict(
-  url: string,
-  ...words: string[]
-): Promise<{ readonly status: number; readonly text: string }> {
-  const place = requireDatabaseUrl(url, "url");
-  const { ledger, close } = await openLedger(place, { runtime: () => DENO_RUNTIME });
-  let text = "";
-  const command = usageCommand({
-    print: (part) => Promise.resolve(void (text += `${part}\n`)),
-    printError() {},
-    withSource: (_, action) => action({ ...SOURCE, ledger }),
-  });
-  try {
-    await command.parseAsync(["--gate", "1", ...words], { from: "user" });
-  } catch (error) {
-    if (error instanceof ExitError) return { status: error.status, text };
-    throw error;
-  } finally {
-    await close();
-  }
-  throw new Error("The gate has no verdict");
+  const list = [...pids, -1].join();
+  await execute(`UPDATE media_head_session SET written = written - 120000 WHERE pid IN (${list})`);
 }
 
 /** A running application whose old paths under `/v1` and `/v2` are retired: `recorded_main.ts`. */

@@ -1,102 +1,139 @@
-/** Processes that keep a record in one ledger, by clocks of the test. */
+/** Processes that keep a record in one ledger, by clocks and timers of the test. */
 
 import { StorageError } from "../../lib/errors/storage_error.ts";
-import { ExitError } from "../../lib/errors/exit_status.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { LogEvent } from "../../lib/log/log.ts";
+import type { Ledger } from "../../lib/usage/record/ledger.ts";
 import { Recorder, type RecorderOptions } from "../../lib/usage/record/recorder.ts";
 import type { Session } from "../../lib/usage/record/records.ts";
-import { usageCommand } from "../../lib/usage/usage_command.ts";
-import type { Verdict } from "../../lib/usage/verdict/verdict.ts";
 import { countOne, NOON, PROCESS } from "./counted_call.ts";
+import { fakeTimers } from "./fake_timers.ts";
 import { ledgerAt, openLedgerDatabase } from "./ledger_at.ts";
-import { SOURCE } from "./usage_report.ts";
 
 /** The route that every process counts. */
 export const ROUTE = "/audio/:token";
 
-/** The times of a session, relative to noon, and its end. */
+/** The times of a session in milliseconds since noon, and its end. */
 export type Times = [began: number, reported: number, ended: Session["ended"]];
 
-/** In place of a method of the ledger: the database does not answer. */
-export const down = () => Promise.reject(new StorageError("sqlite", "down"));
+/**
+ * How a method of the ledger fails: before it does anything, after it has done everything, by an error,
+ * or not until it is released.
+ */
+type Fault = "away" | "unheard" | "hung" | Error;
+
+const AWAY = new StorageError("sqlite", "down");
 
 /** An empty ledger at noon, and the clocks of the database and of one machine. */
 export async function openScene() {
   const database = await openLedgerDatabase();
-  const clocks = { here: NOON, lifetime: 0.25, database: NOON };
-  const timeline = { name: "A" };
-  const open = () => ledgerAt(database, () => clocks.database, () => `'${timeline.name}'`);
-  const ledger = open();
+  const timers = fakeTimers();
+  const ahead = { here: NOON, database: NOON };
+  const clocks = {
+    /** The clock of the machine. */
+    get here() {
+      return ahead.here + timers.now();
+    },
+    set here(time) {
+      ahead.here = time - timers.now();
+    },
+    get database() {
+      return ahead.database + timers.now();
+    },
+    set database(time) {
+      ahead.database = time - timers.now();
+    },
+  };
+  const ledger = ledgerAt(database, () => clocks.database);
+  const faults: { [Method in keyof Ledger | "open"]?: Fault | undefined } = {};
+  const onAsk: (method: keyof typeof faults) => unknown = () => {};
+  const watched = { onAsk, inFlight: 0, most: 0, open: 0 };
+  const hung = Promise.withResolvers<void>();
+  const through = async <T>(method: keyof typeof faults, act: () => Promise<T>) => {
+    await watched.onAsk(method);
+    watched.most = Math.max(watched.most, ++watched.inFlight);
+    try {
+      const fault = faults[method];
+      if (fault === "away") throw AWAY;
+      if (fault instanceof Error) throw fault;
+      if (fault === "hung") await hung.promise;
+      const result = await act();
+      if (fault === "unheard") throw AWAY;
+      return result;
+    } finally {
+      watched.inFlight--;
+    }
+  };
+  /** The ledger as processes reach it. */
+  const reached = new Proxy(ledger, {
+    get: (target, method: keyof Ledger) => (...args: never[]) =>
+      through(method, () => Reflect.apply(target[method], target, args)),
+  });
+  const close = () => {
+    watched.open--;
+    return Promise.resolve();
+  };
   return {
     clocks,
-    timeline,
+    timers,
+    database,
     ledger,
-    /** Another view of the ledger, of which methods can be replaced. */
-    open,
-    pass(time: number) {
-      clocks.here += time;
-      clocks.lifetime += time;
-      clocks.database += time;
-    },
+    /** What fails for processes that reach the ledger from now on. */
+    faults,
+    /** Ends what hangs. */
+    release: () => hung.resolve(),
+    /**
+     * Whom to tell what processes ask of the ledger, how much they asked at once at most, and how many
+     * have it open.
+     */
+    watched,
+    /** Lets milliseconds pass, and all that is due in them happen. */
+    pass: (time: number) => timers.pass(time),
     /** The machine sleeps: its monotonic clock stands still. */
     sleep(time: number) {
-      clocks.here += time;
-      clocks.database += time;
+      ahead.here += time;
+      ahead.database += time;
     },
-    async start(options: Partial<RecorderOptions> = {}) {
+    /** Makes a process that is not started. */
+    make(options: Partial<RecorderOptions> = {}) {
       const events: LogEvent[] = [];
+      const checkWriting = () => Promise.resolve();
+      const open = () => {
+        watched.open++;
+        return Promise.resolve({ ledger: reached, checkWriting, close });
+      };
       const recorder = new Recorder({
-        ledger,
+        open: () => through("open", open),
         policies: { [ROUTE]: definePolicy({ deprecatedAt: "2027-01-01" }) },
-        process: PROCESS,
-        retainDays: 30,
+        ...{ process: PROCESS, onDemand: false, retainDays: 30 },
         clock: () => clocks.here,
-        lifetime: () => clocks.lifetime,
+        lifetime: () => timers.now() + 0.25,
         log: (event) => events.push(event),
         ...options,
       });
-      await recorder.start();
-      const call = (userAgent = "curl") => countOne(recorder.meter, { userAgent });
-      /** Answers a call once its intent is held, and counts it. Returns whether it did. */
-      const serve = async () => {
-        const isHeld = recorder.intents.isHeld(ROUTE) || await recorder.intents.hold(ROUTE);
-        if (isHeld) call();
-        return isHeld;
-      };
-      return { recorder, intents: recorder.intents, events, call, serve };
+      /** Answers a call, and counts it. */
+      const call = (userAgent = "curl", route = ROUTE) =>
+        countOne(recorder.meter, { userAgent, route });
+      /** Stops it, and lets as much time pass as that takes. */
+      const stop = () => timers.during(recorder.close());
+      return { recorder, events, call, stop };
     },
-    /**
-     * Asks the gate, as an operator does.
-     *
-     * @param args More arguments of the command.
-     * @param through The ledger as the gate reaches it.
-     */
-    async gate(args: readonly string[] = [], through = ledger) {
-      let printed = "";
-      const command = usageCommand({
-        withSource: (_, action) => action({ ...SOURCE, ledger: through }),
-        print(text) {
-          printed = text;
-          return Promise.resolve();
-        },
-        printError() {},
-      });
-      const asking = command.parseAsync(["--gate", "1", "--json", ...args], { from: "user" });
-      await asking.catch((error) => {
-        if (!(error instanceof ExitError)) throw error;
-      });
-      return JSON.parse(printed) as { verdict: Verdict["state"]; now: string };
+    /** Starts a process, and lets as much time pass as that takes. */
+    async start(options?: Partial<RecorderOptions>) {
+      const process = this.make(options);
+      await timers.during(process.recorder.start());
+      return process;
     },
     sessions: async () =>
       (await ledger.sessions()).map(({ began, reported, ended }): Times => {
         return [began - NOON, reported - NOON, ended];
-      }),
+      }).sort(([a, first], [b, second]) => a - b || first - second),
+    /** The number of calls on record. */
     calls: async () =>
       (await Array.fromAsync(ledger.usage(""))).reduce((sum, { calls }) => sum + calls, 0),
     /** Copies the tables, and returns a function that puts them back. */
     async copy() {
-      const tables = ["usage", "day", "session", "intent", "hold", "ledger"].map((name) =>
+      const tables = ["usage", "day", "session", "hold", "ledger"].map((name) =>
         `media_head_${name}`
       );
       const run = (...texts: string[]) => database.transact(texts.map((text) => ({ text })));
@@ -107,6 +144,9 @@ export async function openScene() {
           `INSERT INTO ${name} SELECT * FROM copy_${name}`,
         ]));
     },
-    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      timers[Symbol.dispose]();
+      await database[Symbol.asyncDispose]();
+    },
   };
 }

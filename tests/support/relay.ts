@@ -18,6 +18,8 @@ export class Relay implements AsyncDisposable {
   readonly #running = new Set<Promise<void>>();
   #target: number;
   #isLost = false;
+  /** Milliseconds by which whatever is sent, either way, comes late. */
+  delay = 0;
   /** Called with what a client sends, before it is forwarded. */
   onSent: (text: string) => Promise<void> | void = () => {};
   /** Called with what the server answers, before it is forwarded. */
@@ -76,9 +78,18 @@ export class Relay implements AsyncDisposable {
     this.#links.add(link);
     if (!isLost && server === undefined) close(link); // connection refused
     const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+    const pass = async () => {
+      if (this.delay > 0) await new Promise((resolve) => setTimeout(resolve, this.delay));
+    };
     await Promise.all([
-      forward(client, server, link, (bytes) => this.onSent(text(bytes))),
-      forward(server, client, link, (bytes) => this.onReceived(text(bytes))),
+      forward(client, server, link, async (bytes) => {
+        await this.onSent(text(bytes));
+        await pass();
+      }),
+      forward(server, client, link, async (bytes) => {
+        await this.onReceived(text(bytes));
+        await pass();
+      }),
     ]);
     close(link);
     this.#links.delete(link);

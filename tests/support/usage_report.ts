@@ -4,12 +4,12 @@ import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { RecordedHold } from "../../lib/usage/record/holds.ts";
 import {
   type ClientHistory,
-  type Intent,
-  LEASE_MS,
+  isOver,
   type Session,
   type UsageRow,
 } from "../../lib/usage/record/records.ts";
 import type { ProgramNames } from "../../lib/usage/output/wording.ts";
+import { readAllSessions, type ReadSession } from "../../lib/usage/verdict/evidence.ts";
 import {
   reportUsage,
   type UsageReport,
@@ -27,7 +27,7 @@ export const POLICY = definePolicy({
   sunsetAt: "2027-06-17",
   brownouts: ["2027-06-10T09:00Z/PT8H"],
 });
-/** What servers announce. */
+/** What processes announce. */
 export const POLICIES = { "/audio/:token": POLICY, "/video/:token": POLICY };
 
 /** Makes a row of the ledger: days ago, client, calls. */
@@ -77,51 +77,71 @@ function historiesOf(rows: readonly UsageRow[]): ClientHistory[] {
     });
 }
 
-/** Makes a session that began, and sent its last heartbeat, some hours before now. */
+/**
+ * Makes a session that began, and sent its last heartbeat, some hours before now. Without an end, its
+ * process fell silent then.
+ */
 export function session(
   beganHoursAgo: number,
   reportedHoursAgo: number,
   more: Partial<Session> = {},
 ): Session {
   const at = (hoursAgo: number) => NOW - Math.round(hoursAgo * HOUR);
-  const times = { began: at(beganHoursAgo), reported: at(reportedHoursAgo) };
-  const sequence = times.reported > times.began ? 1 : 0;
-  const timeline = "7-1";
-  const fixed = { id: "a", policies: POLICIES, process: PROCESS, retainDays: 400 };
-  return { ...fixed, timeline, sequence, ...times, ...more };
+  const { id = "a", reported = at(reportedHoursAgo) } = more;
+  const fixed = { id, opened: id, policies: POLICIES, process: PROCESS, retainDays: 400 };
+  const times = { began: at(beganHoursAgo), reported, written: reported };
+  return { ...fixed, ...times, onDemand: false, sequence: 1, ...more };
 }
 
-/** Makes a session that began some hours before now, and whose last heartbeat came after that. */
+/** Makes a session that began some hours before now, and reports now. */
 export function running(beganHoursAgo: number, more: Partial<Session> = {}): Session {
-  return session(beganHoursAgo, 0, { reported: NOW + 5_000, ...more });
+  return session(beganHoursAgo, 0, more);
 }
 
-/** Makes an intent that was written some hours before now, and has not been renewed since. */
-export function intent(
-  session: string,
-  writtenHoursAgo: number,
-  more: Partial<Intent> = {},
-): Intent {
-  const since = NOW - Math.round(writtenHoursAgo * HOUR);
-  const times = { since, until: since + LEASE_MS, settled: undefined };
-  return { id: crypto.randomUUID(), session, route: "/audio/:token", ...times, ...more };
+/** Returns a session as it is read now. */
+export function read(session: Session): ReadSession {
+  return { ...session, isOver: isOver(session, NOW) };
 }
 
-/** How to report. */
-interface ReportOptions extends Partial<UsageReportOptions> {
-  /** For how many days servers retain counts. */
-  readonly retainDays?: number;
-  /** The start of the record; by default that of the first session. */
-  readonly started?: number;
+/** What a ledger has. */
+interface Record {
+  readonly rows?: readonly UsageRow[];
+  readonly sessions: readonly Session[];
+  /** The start of the record, if it has one besides its first session. */
+  readonly started?: number | undefined;
+  /** The ledger's time; by default now. */
+  readonly now?: number | undefined;
   /** How far the database's clock is behind the ledger's time, in milliseconds. */
-  readonly lag?: number;
-  /** The database's timeline; by default that of the sessions. */
-  readonly timeline?: string;
+  readonly lag?: number | undefined;
   /** The rows that were recorded before the days on which clients called were read; by default all. */
-  readonly before?: readonly UsageRow[];
-  /** The holds on record. */
-  readonly holds?: readonly RecordedHold[];
+  readonly before?: readonly UsageRow[] | undefined;
+  readonly holds?: readonly RecordedHold[] | undefined;
+  readonly name?: string;
 }
+
+function sourceOf(
+  { rows = [], sessions, started, now = NOW, lag = 0, before = rows, holds = [], ...named }: Record,
+) {
+  const ledger = {
+    time: () => Promise.resolve({ databaseTime: now - lag, now }),
+    sessions: () => Promise.resolve(sessions.toSorted((a, b) => a.began - b.began)),
+    histories: () => Promise.resolve(historiesOf(before)),
+    usage: async function* (fromDay: string) {
+      yield* rows.filter(({ day }) => day >= fromDay);
+      await Promise.resolve();
+    },
+    hasClient: (name: string) => Promise.resolve(rows.some(({ client }) => client === name)),
+    started: () => Promise.resolve(started),
+    holds: () => Promise.resolve({ holds, faults: [] }),
+  };
+  return { ledger, name: named.name ?? "the record" };
+}
+
+/** How to report, and what else the ledger has. */
+type ReportOptions = Partial<UsageReportOptions> & Omit<Record, "rows" | "sessions" | "name"> & {
+  /** Other records. */
+  readonly also?: readonly Record[];
+};
 
 /** How the media server's sentences name its command and settings. */
 export const PROGRAM: ProgramNames = {
@@ -129,44 +149,22 @@ export const PROGRAM: ProgramNames = {
   howToProbe: "set PUBLIC_URL",
   howNotToProbe: "set PUBLIC_URL= for this command",
   retainSetting: "USAGE_DAYS",
-};
-
-/** What a command works on besides a ledger, if it writes no files. */
-export const SOURCE = {
-  program: PROGRAM,
-  openFile: () => Promise.reject(new Error("No page is expected")),
+  howItStops: "stops with SIGTERM",
+  howToAvoidStops: "keep a server running",
 };
 
 /** Makes the report on a ledger with these rows and sessions. */
 export async function report(
   rows: readonly UsageRow[],
   sessions: readonly Session[],
-  { started, lag = 0, timeline = "7-1", retainDays = 400, before = rows, holds = [], ...options }:
-    ReportOptions = {},
+  { also = [], started, now, lag, before, holds, ...options }: ReportOptions = {},
 ): Promise<UsageReport> {
-  const ordered = sessions.toSorted((a, b) => a.began - b.began)
-    .map((session) => ({ ...session, retainDays }));
-  const now = Math.max(NOW, ...sessions.map(({ reported }) => reported));
-  const ledger = {
-    histories: () => Promise.resolve(historiesOf(before)),
-    usage: async function* (fromDay: string) {
-      yield* rows.filter(({ day }) => day >= fromDay);
-      await Promise.resolve();
-    },
-    hasClient: (name: string) => Promise.resolve(rows.some(({ client }) => client === name)),
-    time: () => Promise.resolve({ databaseTime: now - lag, now }),
-    started: () => Promise.resolve(started ?? ordered[0]?.began),
-    timeline: () => Promise.resolve(timeline),
-    holds: () => Promise.resolve({ holds, faults: [] }),
-  };
-  const question = {
-    ...{ days: 7, now: NOW, sessions: ordered },
-    ...{ intents: [], isGate: true },
-  };
-  return await reportUsage(ledger, { ...question, ...options });
+  const own = { rows, sessions, started, now, lag, before, holds };
+  const sources = [own, ...also].map(sourceOf);
+  return await reportUsage(sources, await readAllSessions(sources), { days: 7, ...options });
 }
 
-/** A server that has been counting for weeks. */
+/** A process that has been counting for weeks. */
 export const ALWAYS = [running(1000)];
 
 /** Calls in the last week, before it, and other requests. */
@@ -182,9 +180,3 @@ export const ROWS = [
   row(5, "scanner", 12, { status: "4xx", impact: "none" }),
   row(0, "Overcast", 1),
 ];
-
-/** The reasons of the doubts in the JSON of a verdict. */
-export function reasonsIn(json: string): string[] {
-  const { doubts = [] } = JSON.parse(json);
-  return doubts.map(({ reason }: { reason: string }) => reason);
-}

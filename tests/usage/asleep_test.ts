@@ -1,113 +1,78 @@
-/** The gate where a server sleeps until it is asked: its probe starts one, which it then finds. */
+/** The gate where an application sleeps until it is asked: on demand, or woken by the gate's probe. */
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
-import { requireDatabaseUrl } from "../../lib/database/place.ts";
-import { DENO_RUNTIME } from "../../lib/database/sqlite/deno_runtime.ts";
-import { ExitError } from "../../lib/errors/exit_status.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
-import { openLedger } from "../../lib/usage/record/open_ledger.ts";
-import { Recorder } from "../../lib/usage/record/recorder.ts";
-import { usageCommand, type UsageSource } from "../../lib/usage/usage_command.ts";
-import { ANSWER, PROCESS } from "../support/counted_call.ts";
+import { openUsage, type Usage } from "../../lib/usage/mod.ts";
+import { askVerdict, CLEAR, UNKNOWN } from "../support/gate.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
-import { DAY, HOUR, reasonsIn, SOURCE } from "../support/usage_report.ts";
 
-const [CLEAR, UNKNOWN] = [0, 3];
+const [HALF_HOUR, DAY] = [1_800_000, 86_400_000];
 
-/** Opens the ledger in a file. */
-const open = (file: string) =>
-  openLedger(requireDatabaseUrl(`sqlite:${file}`, "test"), { runtime: () => DENO_RUNTIME });
+const POLICY = definePolicy({ deprecatedAt: "2026-01-01" });
 
-/** Asks the gate, if there is a URL with a probe. */
-async function ask(
-  file: string,
-  probe: UsageSource["probe"],
-  ...words: string[]
-): Promise<[status: number, text: string]> {
-  const { ledger, close } = await open(file);
-  let text = "";
-  const command = usageCommand({
-    print: (part) => Promise.resolve(void (text += `${part}\n`)),
-    printError: (part) => text += `${part}\n`,
-    withSource: (_, action) => action({ ...SOURCE, ledger, probe }),
+/** Has an application run for three days, and stop some time ago, by a word or without one. */
+async function ranBefore(
+  path: string,
+  { ago, isStopped, onDemand }: { ago: number; isStopped: boolean; onDemand: boolean },
+): Promise<void> {
+  const usage = await openUsage(`sqlite:${path}`, {
+    routes: { "/v1": POLICY },
+    onDemand,
+    log() {},
   });
-  try {
-    await command.parseAsync(["--gate", "1", ...words], { from: "user" });
-  } catch (error) {
-    if (error instanceof ExitError) return [error.status, text];
-    throw error;
-  } finally {
-    await close();
-  }
-  throw new Error("The gate has no verdict");
-}
-
-/** What the gate can probe, and the requests that it sends. */
-const ROWS: readonly (readonly [
-  what: string,
-  path: string | undefined,
-  requests: readonly string[],
-])[] = [
-  ["with an item to probe", "/audio/x", ["GET", "GET", "GET", "HEAD", "HEAD"]],
-  ["with none", undefined, ["HEAD"]],
-];
-
-for (const [what, path, requests] of ROWS) {
-  needing("processes")(
-    `the gate finds the server that it has woken, ${what}`,
-    () =>
-      inFolder(async (folder) => {
-        const file = `${folder}/calls`;
-        const { ledger, close } = await open(file);
-        const recorderOf = () =>
-          new Recorder({
-            ledger,
-            policies: { [ANSWER.route]: definePolicy({ deprecatedAt: "2026-01-01" }) },
-            process: PROCESS,
-            retainDays: 400,
-            clock: Date.now,
-            log() {},
-          });
-        // It ran for three days, and went to sleep an hour ago.
-        const before = recorderOf();
-        await before.start();
-        await before.stop();
-        {
-          using database = new DatabaseSync(file);
-          const ago = (time: number) => `began - ${time}`;
-          database.exec(
-            `UPDATE media_head_session SET began = ${ago(3 * DAY)}, reported = ${ago(HOUR)};
-           UPDATE media_head_ledger SET started = started - ${3 * DAY}`,
-          );
-        }
-        const [alone, json] = await ask(file, undefined, "--trust-stops", "--json");
-        assertEquals([alone, reasonsIn(json)], [UNKNOWN, ["no server"]], json);
-
-        const sent: string[] = [];
-        let woken: Recorder | undefined;
-        const server = Deno.serve(
-          { hostname: "127.0.0.1", port: 0, onListen() {} },
-          async (request) => {
-            sent.push(request.method);
-            if (woken === undefined) await (woken = recorderOf()).start();
-            const { pathname } = new URL(request.url);
-            if (pathname === path) {
-              woken.meter.counterFor({ ...ANSWER, method: request.method }).count(request.headers);
-            }
-            return new Response(null);
-          },
-        );
-        const url = `http://127.0.0.1:${server.addr.port}`;
-        const urlOf = () => Promise.resolve(path && url + path);
-        const [status, found] = await ask(file, { url, urlOf }, "--trust-stops");
-        assertEquals([status, sent], [CLEAR, requests], found);
-        assertMatch(found, /^Clear, on your word .* 1 stop \(1 h 0 min\) /);
-        assertEquals(found.includes(" A probe of /audio/:token "), path !== undefined, found);
-        await server.shutdown();
-        await woken?.stop();
-        await close();
-      }),
+  usage.retire("/v1");
+  await usage.close();
+  using database = new DatabaseSync(path);
+  database.exec(
+    `UPDATE media_head_session SET began = began - ${3 * DAY}, reported = began - ${ago},
+       written = began - ${ago}, ended = ${isStopped ? "'stopped'" : "NULL"}`,
   );
 }
+
+needing("files")(
+  "an application on demand is clear while it sleeps, however it fell asleep",
+  () =>
+    inFolder(async (folder) => {
+      for (const isStopped of [true, false]) {
+        const path = `${folder}/${isStopped}`;
+        await ranBefore(path, { ago: HALF_HOUR, isStopped, onDemand: true });
+        const { status, text, json } = await askVerdict(`sqlite:${path}`);
+        assertEquals(status, CLEAR, text);
+        assertEquals(json.gaps.map(({ kind }) => kind), isStopped ? [] : ["silent"], text);
+      }
+    }),
+);
+
+needing("files", "network")(
+  "the gate finds the application that its probe has woken",
+  () =>
+    inFolder(async (folder) => {
+      const path = `${folder}/calls`;
+      await ranBefore(path, { ago: HALF_HOUR, isStopped: true, onDemand: false });
+      const alone = await askVerdict(`sqlite:${path}`);
+      const causes = alone.json.verdicts.flatMap(({ causes }) => causes.map(({ cause }) => cause));
+      assertEquals([alone.status, causes], [UNKNOWN, ["no process"]], alone.text);
+
+      const sent: string[] = [];
+      let woken: Usage | undefined;
+      const server = Deno.serve(
+        { hostname: "127.0.0.1", port: 0, onListen() {} },
+        async (request) => {
+          sent.push(request.method);
+          woken ??= await openUsage(`sqlite:${path}`, { routes: { "/v1": POLICY }, log() {} });
+          return await woken.withLifecycle(() => new Response("old"), "/v1")(request);
+        },
+      );
+      const probe = ["--probe", `http://127.0.0.1:${server.addr.port}/v1/a`];
+      const { status, text, json } = await askVerdict(`sqlite:${path}`, ...probe);
+      assertEquals(status, CLEAR, text);
+      assertEquals(sent.slice(0, 5), ["GET", "GET", "GET", "HEAD", "HEAD"]);
+      assertEquals(json.gaps.map(({ kind }) => kind), ["stop"]);
+      assertMatch(text, /^Not on record: \S+ to \S+ \(30 min\), when no process ran\. /m);
+      assertMatch(text, / A probe of \/v1 /);
+      await server.shutdown();
+      await woken?.close();
+    }),
+);

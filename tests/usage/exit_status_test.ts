@@ -9,7 +9,7 @@ import { StorageError } from "../../lib/errors/storage_error.ts";
 import { openUsage } from "../../lib/usage/mod.ts";
 import { copyProject } from "../support/copy.ts";
 import { lifecycle } from "../support/lifecycle_cli.ts";
-import { openLocal } from "../support/local_storage.ts";
+import { openLedgerIn, openLocal } from "../support/local_storage.ts";
 import { type CommandResult, inFolder, mediaHere } from "../support/media_cli.ts";
 import { run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
@@ -29,10 +29,12 @@ type Failure = readonly [words: string[], status: number, said: RegExp, settings
 const WRONG_WORDS: readonly Failure[] = [
   [["--gate", "0"], WRONG_USAGE, /'0' is invalid/],
   [["--gait"], WRONG_USAGE, /unknown option '--gait'/],
-  [["--at-most", "few"], WRONG_USAGE, /a number of calls from 1/],
+  [["--at-most", "9"], WRONG_USAGE, /unknown option '--at-most'/],
+  [["--trust-stops"], WRONG_USAGE, /unknown option '--trust-stops'/],
   [["--ignore", "(other)"], WRONG_USAGE, /'\(other\)' is invalid/],
   [["--client", "app curl"], WRONG_USAGE, /cannot be used with option/],
-  [["--restart"], WRONG_USAGE, /cannot be used with option/],
+  [["--restart"], WRONG_USAGE, /unknown option '--restart'/],
+  [["--also", "mysql://h/d"], WRONG_USAGE, /--also: expected/],
   [["now"], WRONG_USAGE, /too many arguments/],
 ];
 
@@ -54,6 +56,8 @@ function check({ code, stdout, stderr }: CommandResult, [words, status, said]: F
 test("media usage --gate fails with 2 where it is wrong, and with 3 where nothing can be known", async () => {
   await using subject = await openLocal();
   const { folder } = subject;
+  const ledger = `${folder}/catalogue.sqlite-ledger`;
+  await (await openLedgerIn(folder)).close();
   const nowhere = `postgres://127.0.0.1:${freePort()}/media`;
   const rows: Failure[] = [
     ...WRONG_WORDS,
@@ -69,16 +73,14 @@ test("media usage --gate fails with 2 where it is wrong, and with 3 where nothin
   const gate = async ([words, , , settings]: Failure) =>
     await mediaHere(folder, ["usage", "--gate", "1", ...words], { ...settings });
   for (const row of rows) check(await gate(row), row);
-  const ledger = `${folder}/catalogue.sqlite-ledger`;
   const execute = (sql: string) => {
     using database = new DatabaseSync(ledger);
     database.exec(sql);
   };
   execute(
-    `INSERT INTO media_head_session
-       (id, policies, pid, process_started, began, reported, timeline, sequence, may_serve_unrecorded,
-       retain_days)
-     VALUES ('a', '{"/audio/:token":{"deprecatedAt":0,"brownouts":[]}}', 1, 0, 0, 0, '', 0, 0, 400)`,
+    `INSERT INTO media_head_session (id, opened, policies, pid, process_started, on_demand, retain_days,
+       began, reported, written, sequence)
+     VALUES ('a', 'a', '{"/audio/:token":{"deprecatedAt":0,"brownouts":[]}}', 1, 0, 0, 400, 0, 0, 0, 1)`,
   );
   check(await gate(UNKNOWN_ROUTE), UNKNOWN_ROUTE);
   const damaged: [sql: string, said: RegExp][] = [
@@ -99,13 +101,14 @@ test("lifecycle usage --gate fails with 2 where it is wrong, and with 3 where no
       routes: { "/v1": policy, "/v3": policy },
       log() {},
     });
+    for (const route of ["/v1", "/v3"]) usage.retire(route);
     await usage.close();
     await Deno.mkdir(`${folder}/folder`);
     await Deno.writeTextFile(`${folder}/text`, "no database, but text".repeat(99));
     await Deno.copyFile(`${folder}/calls`, `${folder}/empty`);
     {
       using database = new DatabaseSync(`${folder}/empty`);
-      database.exec("DELETE FROM media_head_session; UPDATE media_head_ledger SET started = NULL");
+      database.exec("DELETE FROM media_head_session");
     }
     const nowhere = `postgres://127.0.0.1:${freePort()}/calls`;
     const rows: Failure[] = [

@@ -1,7 +1,7 @@
 /** Whatever an option of an application throws or returns, the call is answered and counted. */
 
 import { definePolicy } from "@media-head/lifecycle";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -147,20 +147,26 @@ needing(...POSTGRES)("no failure of the option password loses a call", async () 
   await (await openUsage(url.href, { routes })).close(); // creates the tables
   url.password = "";
   using _error = stub(console, "error", inspected);
+  const recorded: string[] = [];
   for (const [route, fails] of FAILURES) {
     let isFailing = true;
-    const usage = await openUsage(url.href, {
-      routes,
-      password: () => isFailing ? fails() : good,
-      required: false,
-      unrecorded: "serve",
+    const password = () => isFailing ? fails() : good;
+    const opening = openUsage(url.href, { routes, password, log() {} });
+    const usage = await opening.catch((error) => {
+      assertMatch(error.message, /password: expected a function that returns the password, got /);
     });
+    if (usage === undefined) continue; // what is no password stays none
     assert(usage.fault !== undefined, route);
     const handler = usage.withLifecycle(() => new Response("old"), route);
     assertEquals((await handler(new Request("http://test/v1"))).status, 200);
     isFailing = false;
     await usage.close();
+    recorded.push(route);
   }
   const counts = await server.query("SELECT sum(calls) FROM media_head_usage GROUP BY route", name);
-  assertEquals(counts.map(Number), FAILURES.map(() => 1));
+  assertEquals(counts.map(Number), recorded.map(() => 1));
+  for (const way of ["throws", "rejects with"]) {
+    const routes = recorded.filter((route) => route.startsWith(way));
+    assertEquals(routes.length, Object.keys(VALUES).length, way);
+  }
 });

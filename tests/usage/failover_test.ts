@@ -1,28 +1,19 @@
 /**
  * Servers whose database is restarted, fails over to a standby that lags, or is restored from a base
- * backup, and what the gate says then.
+ * backup: verdicts name what is lost by it, and nothing else.
  */
 
-import { assertEquals, assertRejects } from "@std/assert";
-import { RefusedError } from "../../lib/errors/refused_error.ts";
+import { assert, assertEquals } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
+import { askGate, askVerdict, CALLED, CLEAR, UNKNOWN } from "../support/gate.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { needing, program } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
-import {
-  addPast,
-  askVerdict,
-  CLEAR,
-  startRecorded,
-  UNKNOWN,
-} from "../support/recorded_processes.ts";
+import { addPast, callsIn, fallSilent, startRecorded } from "../support/recorded_processes.ts";
 import { Relay } from "../support/relay.ts";
 import type { ServerProcess } from "../support/server.ts";
-import { reasonsIn } from "../support/usage_report.ts";
 import { until } from "../support/within.ts";
-
-const CALLS = "SELECT coalesce(sum(calls), 0) FROM media_head_usage";
 
 /** A database of the cluster, with a server behind a relay. */
 interface Site {
@@ -33,36 +24,43 @@ interface Site {
 
 async function callTwice({ server }: Site): Promise<void> {
   for (const method of ["HEAD", "GET"]) {
-    const { status } = await requestRaw(server.port, method, `/audio/${newToken()}`);
+    const fields = { "User-Agent": "site/1.0" };
+    const { status } = await requestRaw(server.port, method, `/audio/${newToken()}`, fields);
     assertEquals(status, 308, method);
   }
 }
 
-async function callsOn(at: PostgresServer, { name }: Site): Promise<number> {
-  return Number((await at.query(CALLS, name))[0]);
-}
+const recordOf = (at: PostgresServer, { name }: Site) => ({
+  url: at.urlOf(name),
+  execute: (sql: string) => at.query(sql, name),
+});
 
-/** Checks the verdict in text, JSON and exit status, without a word and with `--trust-stops`. */
+const callsOn = (at: PostgresServer, site: Site) => callsIn(recordOf(at, site));
+
+/** Checks that the verdict names one gap of a kind with an instant in it, or none. */
 async function check(
-  url: string,
-  verdicts: readonly [number, number],
-  doubts: readonly string[],
+  at: PostgresServer,
+  site: Site,
+  { kind, instant }: { kind?: string; instant: number },
 ): Promise<void> {
-  const words = ["--at-most", "9"]; // what is on record does not matter here
-  const plain = await askVerdict(url, ...words);
-  const json = await askVerdict(url, ...words, "--json");
-  const trusting = await askVerdict(url, ...words, "--trust-stops");
-  assertEquals([plain.status, trusting.status], verdicts, `${plain.text}\n${trusting.text}`);
-  assertEquals(json.status, plain.status);
-  assertEquals(reasonsIn(json.text), doubts, plain.text);
-  assertEquals(JSON.parse(json.text).verdict, plain.status === CLEAR ? "clear" : "unknown");
+  const { url } = recordOf(at, site);
+  const { status, text } = await askVerdict(url);
+  assertEquals(status, await callsOn(at, site) > 0 ? CALLED : CLEAR, text);
+  const ignoring = status === CALLED ? ["--ignore", "app site"] : [];
+  const { json: { gaps }, ...quiet } = await askVerdict(url, ...ignoring);
+  assertEquals(quiet.status, CLEAR, quiet.text);
+  assertEquals(gaps.map((gap) => gap.kind), kind === undefined ? [] : [kind], quiet.text);
+  for (const { start, end } of gaps) {
+    const isIn = Date.parse(start) <= instant && (end === undefined || instant <= Date.parse(end));
+    assert(isIn, `${new Date(instant).toISOString()} is not from ${start} to ${end}`);
+  }
 }
 
 for (const how of ["standby", "restored"] as const) {
   needing(...POSTGRES, program("pg_basebackup"))(
     how === "standby"
-      ? "a failover to a standby that lags is a doubt, and a lost heartbeat starts the record again"
-      : "a restart of the database is no doubt, and a restored base backup is one",
+      ? "a verdict names what a failover to a standby that lags has lost"
+      : "a verdict names what a base backup lacks, and a restart of the database loses nothing",
     () => inFolder((folder) => play(how, folder)),
   );
 }
@@ -88,20 +86,22 @@ async function play(how: "standby" | "restored", folder: string): Promise<void> 
   if (how === "restored") {
     await callTwice(running);
     await primary.stop("SIGQUIT"); // as in a crash
-    await callTwice(running); // its intent is held
+    await callTwice(running);
     await primary.launch();
     await until("all calls", async () => await callsOn(primary, running) === 4);
-    await check(primary.urlOf(running.name), [CLEAR, CLEAR], []);
+    await check(primary, running, { instant: 0 });
   }
 
   Deno.kill(frozen.server.pid, "SIGSTOP"); // so that it records nothing that the copy lacks
   const copy = all.use(await PostgresServer.copy(primary, how));
   if (how === "standby") {
     await fallBehind(copy, primary);
-    await assertRejects(() => askVerdict(copy.urlOf(running.name)), RefusedError, "a replica");
+    const [status] = await askGate(copy.urlOf(running.name));
+    assertEquals(status, UNKNOWN, "a standby may be behind");
   }
   const before = await callsOn(primary, running);
   for (const site of [running, killed]) await callTwice(site);
+  const called = Date.now();
   await until(
     "their calls",
     async () =>
@@ -114,20 +114,19 @@ async function play(how: "standby" | "restored", folder: string): Promise<void> 
   for (const { relay } of [running, killed, frozen]) relay.lead(copy.port);
   Deno.kill(frozen.server.pid, "SIGCONT");
   await start(killed.name, killed.relay);
-  const timelines = "SELECT count(DISTINCT timeline) FROM media_head_session";
-  for (const { name } of [running, killed, frozen]) {
-    await until("a session there", async () => (await copy.query(timelines, name))[0] === "2");
-  }
+  for (const site of [running, frozen]) await callTwice(site);
+  await until(
+    "calls there",
+    async () => await callsOn(copy, running) === before + 2 && await callsOn(copy, frozen) === 2,
+  );
   assertEquals(await callsOn(copy, killed), 0, "the copy lacks them");
-  const rows: [site: Site, verdicts: readonly [number, number], doubts: string[]][] = [
-    [running, [UNKNOWN, UNKNOWN], ["started", "restored"]],
-    [killed, [UNKNOWN, CLEAR], ["restored"]],
-    [frozen, [UNKNOWN, CLEAR], ["restored"]],
-  ];
-  for (const [{ name }, verdicts, doubts] of rows) await check(copy.urlOf(name), verdicts, doubts);
+  await fallSilent(recordOf(copy, killed), [killed.server.pid]);
+  await check(copy, running, { kind: "lost", instant: called });
+  await check(copy, killed, { kind: "silent", instant: called });
+  await check(copy, frozen, { instant: 0 });
   await running.server.stop();
   const ended = "SELECT ended FROM media_head_session WHERE ended IS NOT NULL ORDER BY began";
-  assertEquals((await copy.query(ended, running.name)).slice(-2), ["lapsed", "stopped"]);
+  assertEquals((await copy.query(ended, running.name)).slice(-2), ["continued", "stopped"]);
 }
 
 /** Waits until a standby has all, and has it receive no more. */

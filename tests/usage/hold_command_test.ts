@@ -1,16 +1,18 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { CommanderError } from "commander";
 import { RefusedError, WrongUsageError } from "../../lib/errors/refused_error.ts";
+import { formatInstant } from "../../lib/http/timestamp.ts";
 import type { Policy } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { holdCommand } from "../../lib/usage/hold_command.ts";
-import { DAY, NOON } from "../support/counted_call.ts";
+import { DAY, NOON, PROCESS } from "../support/counted_call.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { openScene } from "../support/recorder_scene.ts";
 
 const [AUDIO, VIDEO] = ["/audio/:token", "/video/:token"];
-const FOLLOWING = "Every process that reaches the record follows within ten seconds.";
+/** What is said where no process runs. */
+const FOLLOWING = "No process reports now; each will follow when it does";
 
 const POLICIES = {
   [AUDIO]: definePolicy({
@@ -24,7 +26,7 @@ const POLICIES = {
 /** A record at noon of 2027-02-01, with the command that holds its routes. */
 async function openRecord({ isNew = false, policies = POLICIES } = {}) {
   const scene = await openScene();
-  if (!isNew) await (await scene.start({ policies })).recorder.stop();
+  if (!isNew) await (await scene.start({ policies })).stop();
   return {
     ...scene,
     /** Runs the command. Returns what it prints, or its error with the exit status. */
@@ -36,7 +38,7 @@ async function openRecord({ isNew = false, policies = POLICIES } = {}) {
         printError: (text) => printed += `${text}\n`,
       }).exitOverride().configureOutput({ writeErr: (text) => printed += text });
       try {
-        await command.parseAsync(args, { from: "user" });
+        await scene.timers.during(command.parseAsync(args, { from: "user" }));
         return printed;
       } catch (error) {
         if (error instanceof CommanderError) return `2: ${printed.trimEnd()}`;
@@ -61,7 +63,7 @@ Deno.test("hold says what it calls off, lists it, and releases it", async () => 
     "/video/:token: caches may keep the 410 or 308 that they have stored since the sunset, for CACHE_MAX_AGE",
     FOLLOWING,
   ]);
-  record.pass(DAY / 2);
+  await record.pass(DAY / 2);
   assertEquals(
     (await run("--until", "2027-02-02T12:30+01:00", "--because", "b", "--route", AUDIO))
       .split("\n"),
@@ -75,7 +77,7 @@ Deno.test("hold says what it calls off, lists it, and releases it", async () => 
   const one = "/audio/:token from 2027-02-02T00:00:00Z to 2027-02-02T11:30:00Z (b)";
   assertEquals(await run(), `${all}\n${one}`);
   assertEquals(await run("--route", VIDEO), all);
-  record.pass(11.5 * 3_600_000 - 1);
+  await record.pass(11.5 * 3_600_000 - 1);
   assertEquals(await run("--release", "--route", AUDIO), `Released: ${one}\n${FOLLOWING}`);
   assertEquals(
     await run("--release", "--route", AUDIO),
@@ -113,17 +115,66 @@ Deno.test("hold of a route holds its parts, too, and a hold of a part only that"
       .filter((line) => line.includes("put off"));
   assertEquals(await effects(ACME), [put(ACME)]);
   await scene.run("--release", "--route", ACME);
-  scene.pass(1_000);
+  await scene.pass(1_000);
   assertEquals(await effects(ALL), [put(ALL), put(ACME)]);
   assertMatch(await scene.run("--route", ACME), /^\/v1 for acme .*\n\/v1 from /);
-  const { recorder } = await scene.start({ policies });
+  const { recorder, stop } = await scene.start({ policies });
   const sunsets = Object.values(recorder.policies).map(({ sunsetAt = 0 }) => sunsetAt);
   assertEquals(sunsets.map((sunset) => sunset > NOON), [true, true, false], "in a process");
-  await recorder.stop();
+  await stop();
   assertEquals(
     (await scene.run("--release", "--route", ALL)).split("\n").slice(1, 3),
     [`${ALL}: removed`, `${ACME}: removed`],
   );
+});
+
+Deno.test("hold says which processes have followed, after six seconds at most", async () => {
+  await using record = await openRecord();
+  const until = ["--until", "2027-02-02", "--because", "b"];
+  const linesOf = async (...args: string[]) => {
+    const start = record.clocks.database;
+    const text = await record.run(...args);
+    const lines = text.split("\n").filter((line) => /follow|^Not yet/.test(line));
+    return [record.clocks.database - start, ...lines];
+  };
+  const [first, second] = [
+    await record.start({ policies: POLICIES }),
+    await record.start({ policies: POLICIES, process: { ...PROCESS, pid: 12 } }),
+  ];
+  const [took, ...lines] = await linesOf(...until);
+  assertEquals(lines, ["2 processes have followed"]);
+  assert(took as number <= 5_000 + 200, `${took}`);
+  for (const { recorder } of [first, second]) {
+    assertEquals(recorder.policies[VIDEO]?.sunsetAt, Date.parse("2027-02-03"), "put off");
+  }
+  assertEquals((await linesOf("--release")).slice(1), ["2 processes have followed"]);
+
+  // A call brings a heartbeat, and with it the hold.
+  const calling = linesOf(...until);
+  first.call();
+  second.call();
+  const [soon, ...both] = await calling;
+  assertEquals(both, ["2 processes have followed"]);
+  assert(soon as number <= 1_400, `${soon}`);
+  await linesOf("--release");
+
+  // Whoever does not write has not read it.
+  record.faults.write = "away";
+  const [wait, ...nobody] = await linesOf(...until);
+  const last = (pid: number, id: string, at: string) =>
+    `Not yet: session ${id} (process ${pid} on web-1, started at 2027-01-31T12:00:00Z), which last wrote at ${at}`;
+  const sessions = (await record.ledger.sessions()).filter(({ ended }) => ended === undefined);
+  assertEquals(
+    nobody,
+    sessions.map(({ id, process, written }) => last(process.pid, id, formatInstant(written))),
+  );
+  assertEquals([wait, nobody.length], [6_000, 2]);
+  record.faults.write = undefined;
+  await record.pass(5_000);
+  assertEquals((await linesOf("--release")).slice(1), ["2 processes have followed"]);
+  await first.stop();
+  await second.stop();
+  assertEquals((await linesOf(...until)).slice(1), [FOLLOWING]);
 });
 
 Deno.test("hold refuses what is wrong, by name and value, and records nothing", async () => {
@@ -176,9 +227,9 @@ Deno.test("hold of one route needs a record of it; a hold of all does not", asyn
     `2: --route "${AUDIO}": expected none, since no process has announced a route yet`,
   );
   assertStringIncludes(await record.run(...args), "all routes");
-  const { recorder } = await record.start({ policies: POLICIES });
+  const { recorder, stop } = await record.start({ policies: POLICIES });
   assertEquals(recorder.policies[AUDIO]?.brownouts.length, 1);
-  await recorder.stop();
+  await stop();
 });
 
 needing("files")("hold prints what the operators' README says", async () => {
@@ -188,10 +239,13 @@ needing("files")("hold prints what the operators' README says", async () => {
   const { [AUDIO]: policy } = POLICIES;
   const brownouts = policy?.brownouts.slice(0, 1);
   const short = { ...policy, brownouts } as Policy;
-  await using record = await openRecord({ policies: { [AUDIO]: short, [VIDEO]: short } });
+  const policies = { [AUDIO]: short, [VIDEO]: short };
+  await using record = await openRecord({ policies });
+  const running = [await record.start({ policies }), await record.start({ policies })];
   const words = typed.replace(/\d{4}-\d\d-\d\d/, "2027-02-02").match(/"[^"]*"|\S+/g) ?? [];
   const shapeOf = (text: string) => text.trimEnd().replaceAll(/\d+/g, "0");
   const said = await record.run(...words.map((word) => word.replaceAll('"', "")));
   assertEquals(shapeOf(said), shapeOf(printed));
   assert(words.length > 0);
+  for (const { stop } of running) await stop();
 });

@@ -6,12 +6,13 @@
 import { assert, assertEquals } from "@std/assert";
 import { loadDriver } from "../../lib/database/postgres/driver.ts";
 import { newToken } from "../../lib/storage/token.ts";
+import { askVerdict, CALLED } from "../support/gate.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { needing } from "../support/permissions.ts";
 import { PGBOUNCER, startPgBouncer } from "../support/pgbouncer.ts";
 import { PostgresServer, USER } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
-import { addPast, askVerdict, CLEAR, startRecorded } from "../support/recorded_processes.ts";
+import { addPast, callsIn, startRecorded } from "../support/recorded_processes.ts";
 import { until } from "../support/within.ts";
 
 /** The settings that a transaction of the record's may change, with values that are not its own. */
@@ -58,17 +59,17 @@ needing(...PGBOUNCER)(
       })();
 
       const media = await startRecorded(folder, { environment: { DATABASE_URL } });
-      await addPast({ execute: (sql) => server.query(sql, name) });
+      const record = { execute: (sql: string) => server.query(sql, name) };
+      await addPast(record);
       for (const method of ["HEAD", "GET"]) {
         for (const path of ["/audio", "/video"]) {
           const { status } = await requestRaw(media.port, method, `${path}/${newToken()}`);
           assertEquals(status, 308);
         }
       }
-      const calls = "SELECT coalesce(sum(calls), 0) FROM media_head_usage";
-      await until("the calls", async () => (await server.query(calls, name))[0] === "4");
-      const { status, text } = await askVerdict(DATABASE_URL, "--at-most", "4");
-      assertEquals(status, CLEAR, text);
+      await until("the calls", async () => await callsIn(record) === 4);
+      const { status, text, json } = await askVerdict(DATABASE_URL);
+      assertEquals([status, json.gaps], [CALLED, []], text);
       assertEquals((await media.stop()).code, 0);
       isDone = true;
       await asking;

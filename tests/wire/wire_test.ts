@@ -1,15 +1,14 @@
-import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
-import { sqliteAt } from "../../lib/database/place.ts";
-import { openEngine } from "../../lib/storage/engines/sqlite.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { checkParity, checkProblem } from "../server/request_table.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
-import { openLocal } from "../support/local_storage.ts";
+import { callsIn, openLedgerIn, openLocal } from "../support/local_storage.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { field, requestHead, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess, storageIn } from "../support/server.ts";
+import { until } from "../support/within.ts";
 
 const test = needing("processes");
 
@@ -90,6 +89,7 @@ test("a server process refuses to start with a reason", async () => {
   const { folder } = subject;
   await subject.publish(newMetadata(), CONTENT);
   await Deno.mkdir(`${folder}/empty`);
+  await Deno.mkdir(`${folder}/other.sqlite-ledger`);
   using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const notTheFolder = /: files: ".+" \(CONTENT\) is not /;
   const refusals: [environment: Record<string, string>, reason: RegExp][] = [
@@ -110,6 +110,10 @@ test("a server process refuses to start with a reason", async () => {
     [{ CONTENT: `${folder}/mistyped` }, notTheFolder],
     [{ CONTENT: `${folder}/empty` }, notTheFolder],
     [{ CONTENT: `${another.folder}/files` }, notTheFolder],
+    [
+      { DATABASE_URL: `sqlite:${folder}/other.sqlite`, CONTENT: "none" },
+      /: sqlite: the ledger ".+other\.sqlite-ledger" \(DATABASE_URL\) cannot be opened \(.+\)\n$/,
+    ],
   ];
   for (const [environment, reason] of refusals) {
     const { code, stderr } = await new Deno.Command(Deno.execPath(), {
@@ -117,27 +121,44 @@ test("a server process refuses to start with a reason", async () => {
       env: { ...storageIn(folder), HOST: "127.0.0.1", PORT: "0", NO_COLOR: "1", ...environment },
       signal: AbortSignal.timeout(60_000), // if it starts after all
     }).output();
-    const said = new TextDecoder().decode(stderr);
+    const said = new TextDecoder().decode(stderr).replace(/^(?:\{.*\}\n)+/, ""); // the log
     assert(said.startsWith("media-head cannot start: "), said);
     assertMatch(said, reason);
     assertEquals(code, 1);
   }
-  const { ledger, close } = await openEngine(sqliteAt(`${folder}/catalogue.sqlite`));
-  const sessions = await ledger.sessions();
-  await close();
-  assert(sessions.length > 0);
-  assert(sessions.every(({ ended }) => ended === "stopped"), "the gate waits for none of them");
+  await using opened = await openLedgerIn(folder);
+  const ends = (await opened.ledger.sessions()).map(({ ended }) => ended);
+  assertEquals(ends, ["stopped"], "no verdict names the one that could not listen");
 });
 
-test("a server process does not start while it cannot register in the ledger", async () => {
+test("a server process starts while its ledger is locked, says so, and records its calls later", async () => {
   await using subject = await openLocal();
-  using holder = new DatabaseSync(`${subject.folder}/catalogue.sqlite-ledger`);
+  const { folder } = subject;
+  const { token } = await subject.publish(newMetadata(), CONTENT);
+  using holder = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`);
   holder.exec("BEGIN IMMEDIATE");
-  const { message } = await assertRejects(() => ServerProcess.start({}, subject.folder), Error);
-  assertMatch(
-    message,
-    /cannot start: sqlite: the ledger ".+" \(DATABASE_URL\) cannot be written \(database is locked\)/,
-  );
+  const servers = await Promise.all([1, 2].map(() => ServerProcess.start({}, folder)));
+  const [server, other] = servers as [ServerProcess, ServerProcess];
+  for (const method of ["HEAD", "GET"]) {
+    for (const { port } of servers) {
+      assertEquals((await requestRaw(port, method, `/audio/${token}`)).status, 200);
+    }
+  }
+  const health = async () => {
+    const { status, content } = await requestRaw(server.port, "GET", "/healthz");
+    return [status, new TextDecoder().decode(content)];
+  };
+  const fault = "no record of calls: the process is not registered yet (see the log)";
+  assertEquals(await health(), [200, `ok, but ${fault}\n`]);
+  const last = (await other.stop()).log.at(-1);
+  assertEquals([last?.event, last?.["lost"]], ["stop", 2]);
+  holder.exec("ROLLBACK");
+  await until("its registration", async () => (await health())[1] === "ok\n");
+  const { code, log } = await server.stop();
+  const events = log.map(({ event }) => event).filter((event) => event !== "error");
+  assertEquals([code, ...events], [0, "start", "session", "stop"]);
+  assertMatch(String(log[0]?.["cause"]), /^StorageError: .*ledger/);
+  assertEquals(await callsIn(folder), 2);
 });
 
 test("a server process is healthy only while its content folder is in place", async () => {

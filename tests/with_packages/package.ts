@@ -524,8 +524,8 @@ async function sendRaw(port: number, target: string) {
 }
 
 /** Starts the programs on Node. Returns where each listens, and how many ways it has to answer. */
-async function startAll(env: Record<string, string> = {}) {
-  const process = await start([installed().node, "main.mts"], { env });
+async function startAll() {
+  const process = await start([installed().node, "main.mts"]);
   const programs: Record<string, { port: number; ways: number }> = JSON.parse(process.output());
   const of = (name: string) => {
     const { port = 0, ways = 0 } = programs[name] ?? {};
@@ -554,67 +554,6 @@ test("every framework on Node retires its routes, however it answers", async (t)
     });
   }
 });
-
-test("every framework on Node waits for a record, and goes on once, or refuses", async (t) => {
-  await using node = await startAll({ WAITS: "1" });
-  const { of, names, control } = node;
-  for (const name of names.filter((name) => !/Hono|Fetch/.test(name))) { // they use no middleware
-    const subject = { ...of(name), control, hasErrors: true, isWhole: true };
-    await t.step(name, async () => {
-      await checkPhases(subject);
-      await checkSpellings(subject, { mounts: /Express|NestJS/.test(name) });
-      await checkUnrecorded(subject);
-    });
-  }
-  const { origin } = of("Fastify");
-  const handled = async () => await (await fetch(`${origin}/handled`)).json();
-  const before = await handled();
-  assertEquals((await send(origin, "GET", "/v1/ways/0")).text, "old");
-  assertEquals(await handled(), before + 2, "the call and the second question");
-});
-
-test("what a handler throws after a wait is an uncaught exception, as without one", async () => {
-  const { folder, node } = installed();
-  const catching =
-    'process.on("uncaughtException", ({ message }) => { console.log(message); process.exit(3); });';
-  for (const listener of ["", catching]) {
-    const ends = [];
-    for (const waits of [[], ["WAITS=1"]]) {
-      const program = `${listener} import("./on_node.mts").then(({ retired }) => {
-        const server = require("node:http").createServer((request, response) =>
-          retired(request, response, () => { throw new TypeError("a bug"); })
-        ).listen(0, "127.0.0.1", () => {
-          fetch("http://127.0.0.1:" + server.address().port + "/v1").catch(() => {});
-        });
-      });`;
-      const { code, text, errors } = await run(folder, "env", ...waits, node, "--eval", program);
-      ends.push([code, text, /^TypeError: a bug$/m.test(errors)]);
-    }
-    assertEquals(ends[1], ends[0]);
-    assertEquals(ends[0], listener === "" ? [1, "", true] : [3, "a bug\n", false]);
-  }
-});
-
-/** Checks what a call gets that a record does not take, and that it is counted. */
-async function checkUnrecorded({ origin, control }: Subject): Promise<void> {
-  await control(`?${Date.parse("2026-12-01")}`);
-  const port = Number(new URL(origin).port);
-  const got = [];
-  for (const method of ["GET", "HEAD"]) {
-    const fields = { "User-Agent": "curl/8", "X-Unrecorded": "1", Origin: ORIGIN };
-    const response = await requestRaw(port, method, "/v1/ways/0", fields);
-    got.push(response.fields.filter(([name]) => name !== "date"));
-    assertEquals(response.status, 503);
-    const names = ["retry-after", "cache-control", "deprecation", "access-control-allow-origin"];
-    assertEquals(names.map((name) => field(response, name)), [
-      ...["5", "no-store, no-transform", "@1795219200", ORIGIN],
-    ]);
-    assertEquals(response.content.length > 0, method === "GET");
-  }
-  assertEquals(got[1], got[0]);
-  const calls = await control("?0") as { status: number; breaks: boolean }[];
-  assertEquals(calls.map(({ status, breaks }) => [status, breaks]), [[503, true], [503, true]]);
-}
 
 test("a Fetch handler and Hono retire their routes on Deno and Workers", async (t) => {
   const node = onNode();

@@ -10,7 +10,7 @@ import { publishUrl } from "../../lib/publishing/publish_url.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { BROWSER, launchBrowser, type Page, testInBrowser } from "../support/browser.ts";
 import { Cdn } from "../support/cdn.ts";
-import { openLocal } from "../support/local_storage.ts";
+import { openLedgerIn, openLocal } from "../support/local_storage.ts";
 import { Origin } from "../support/origin.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing, program, shared } from "../support/permissions.ts";
@@ -417,7 +417,8 @@ needing(...BROWSER, program("curl"))(
     })`);
     await new Deno.Command("curl", { args: ["-sI", source] }).output();
     await server.stop();
-    const rows = await Array.fromAsync(subject.ledger.usage(""));
+    await using opened = await openLedgerIn(subject.folder);
+    const rows = await Array.fromAsync(opened.ledger.usage(""));
     assertEquals(rows.map(({ client }) => client).sort(), ["app curl", "site localhost"]);
   },
 );
@@ -433,7 +434,8 @@ needing("processes")("CLIENT_FIELD names the clients that send it", async () => 
     await requestRaw(server.port, "HEAD", `/audio/${newToken()}`, { ...fields, ...agent });
   }
   await server.stop();
-  const rows = await Array.fromAsync(subject.ledger.usage(""));
+  await using opened = await openLedgerIn(subject.folder);
+  const rows = await Array.fromAsync(opened.ledger.usage(""));
   const counts = rows.map(({ client, calls }) => `${client}: ${calls}`);
   assertEquals(counts, ["(other): 3", "app okhttp: 1", `id ${consumers[1]}: 1`, "id team 7: 1"]);
 });

@@ -7,6 +7,11 @@ import type { Driver } from "./driver.ts";
 export interface PostgresOptions extends OpenOptions {
   /** Returns the password for a connection, in place of the URL's. */
   readonly password?: (() => string | Promise<string>) | undefined;
+  /**
+   * Whether nobody waits for the database: then there is one connection, without timeouts, and a
+   * transaction waits for no standby unless it is synced.
+   */
+  readonly isPatient?: boolean | undefined;
 }
 
 /**

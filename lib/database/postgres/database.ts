@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL database over three connections at most. It works with transaction poolers, because
- * it prepares no statements and changes no session settings.
+ * A PostgreSQL database over two connections at most, or over one that nobody waits for. It works with
+ * transaction poolers, because it prepares no statements and changes no session settings.
  */
 
 import { delay } from "@std/async/delay";
@@ -20,7 +20,8 @@ import { creationOf, type Schema, tableOf } from "../sql/schema.ts";
 import { NotCreatedError, StorageError } from "../../errors/storage_error.ts";
 import { clientOf, type PostgresOptions } from "./client.ts";
 import { DIALECT } from "./dialect.ts";
-import { loadDriver, type Pool, type PoolClient } from "./driver.ts";
+import { type Client, loadDriver, type Pool, type PoolClient } from "./driver.ts";
+import { OneConnection } from "./one_connection.ts";
 
 /** The timeout for connecting, and for a statement that a request waits for, in milliseconds. */
 const READ_TIMEOUT_MS = 1_500;
@@ -48,19 +49,13 @@ const OUTCOME_RETRY_MS = 250;
 const BEGIN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 5000; " +
   "SET LOCAL row_security = off";
 
-/** Runs a statement. */
-type Run = (text: string, values?: Statement["values"]) => Promise<Row[]>;
+/** Runs statements in order, on one connection. Returns the rows of each. */
+type Run = (statements: readonly Statement[]) => Promise<Row[][]>;
 
-/** Begins a transaction that is on disk once it is committed, whatever the user's settings say. */
-const BEGIN_SYNCED = `${BEGIN}; SET LOCAL synchronous_commit = on`;
+const COMMIT: Statement = { text: "COMMIT" };
 
-/**
- * The system and its timeline, which a promotion and a restore to a point in time change; null on a
- * replica. Any user may ask for them. The first eight digits of a WAL file's name are its timeline.
- */
-const TIMELINE = `(SELECT CASE WHEN pg_is_in_recovery() THEN NULL
-    ELSE system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) END
-  FROM pg_control_system())`;
+/** Begins a transaction that waits for no standby: what a failover then loses is noticed. */
+const BEGIN_LOCAL = `${BEGIN}; SET LOCAL synchronous_commit = local`;
 
 /**
  * The advisory lock for creating the tables. The number is arbitrary, and other programs are
@@ -71,12 +66,10 @@ const TABLES_LOCK = 0x6d68_6361;
 /** A PostgreSQL database. Connections are opened on demand. */
 export class PostgresDatabase implements Database {
   readonly currentTime = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-  readonly unlessLocked = "FOR SHARE SKIP LOCKED";
   readonly batch = 500; // each statement takes a round trip
-  readonly #pool: Pool;
+  readonly #connections: Pool | OneConnection;
   readonly #options: PostgresOptions;
   readonly #place: PostgresPlace;
-  #timeline = TIMELINE;
   /** The name of the database in messages. */
   readonly name: string;
 
@@ -87,62 +80,53 @@ export class PostgresDatabase implements Database {
     this.#options = options;
     this.name = `the database (${settingOf(options)})`;
     const driver = loadDriver();
-    this.#pool = new driver.Pool({
-      Client: clientOf(driver, options),
+    const Client = clientOf(driver, options);
+    const config = {
       application_name: "media-head",
       // pg checks the certificate in all these modes, and warns that this will change.
       connectionString: url.includes("uselibpqcompat=")
         ? url
         : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full"),
-      connectionTimeoutMillis: READ_TIMEOUT_MS,
       keepAlive: true,
-      max: 3, // one for requests, one for transactions, and one for intents
-      idleTimeoutMillis: 60_000,
-      allowExitOnIdle: true,
       // PostgreSQL sends integers as text, under these type ids.
       types: { getTypeParser: (oid: number) => oid === 20 || oid === 23 ? Number : String },
+    };
+    if (options.isPatient) {
+      const piped = { ...config, pipeline: true }; // @types/pg does not know it yet
+      const faultOf = (cause: unknown) => this.#faultOf("reached", cause);
+      this.#connections = new OneConnection(place.name, () => new Client(piped), faultOf);
+      return;
+    }
+    this.#connections = new driver.Pool({
+      ...config,
+      Client,
+      connectionTimeoutMillis: READ_TIMEOUT_MS,
+      max: 2, // one for requests, and one for transactions
+      idleTimeoutMillis: 60_000,
+      allowExitOnIdle: true,
     });
-    this.#pool.on("error", () => {}); // an idle connection broke; the next statement gets another
-  }
-
-  get timeline(): string {
-    return this.#timeline;
+    this.#connections.on("error", () => {}); // an idle connection broke; the next statement gets another
   }
 
   /**
-   * Creates the tables that are missing. If it creates those of the first schema, calls `onCreate`.
+   * Creates the tables of a schema if they are missing, and calls `onCreate` if so.
    *
    * @throws {StorageError} If the database fails, belongs to another release, is not in UTF-8, or
    *   lacks tables that must exist.
    */
-  async createTables(schemas: readonly Schema[]): Promise<void> {
+  async createTables(tables: Schema): Promise<void> {
     const { warning } = this.#place;
     if (warning !== undefined) this.#options.onWarn?.(`${settingOf(this.#options)}: ${warning}`);
-    (await this.#connect()).release();
+    await this.#onConnection("reached", STATEMENT_TIMEOUT_MS, () => Promise.resolve());
     const settings =
       "SELECT current_setting('server_encoding') AS encoding, current_schema() AS schema";
     const { encoding, schema } = (await this.query({ text: settings }))[0] ?? {};
     if (encoding !== "UTF8") {
-      const fault = `${this.name} has the encoding "${encoding}"; expected "UTF8"`;
-      throw new StorageError("postgres", fault);
+      throw refusal(`${this.name} has the encoding "${encoding}"; expected "UTF8"`);
     }
     this.#requireSchema(schema as string | null);
-    await this.#findTimeline();
-    const [first] = schemas;
-    for (const schema of schemas) {
-      const name = await this.#createMissing(schema);
-      if (schema === first && name !== undefined) this.#options.onCreate?.(name);
-    }
-  }
-
-  /** Finds out whether the database tells its timeline. */
-  async #findTimeline(): Promise<void> {
-    try {
-      await this.query({ text: `SELECT ${TIMELINE}` });
-    } catch (error) { // as on a service whose storage has no WAL files
-      if (!isRefusal(error)) throw error;
-      this.#timeline = "''";
-    }
+    const name = await this.#createMissing(tables);
+    if (name !== undefined) this.#options.onCreate?.(name);
   }
 
   /** Ensures that the schema in use is the one that the URL names. A pooler may have dropped it. */
@@ -151,8 +135,7 @@ export class PostgresDatabase implements Database {
     if (schema !== null && schema === expected) return;
     const used = schema === null ? "no schema" : `the schema "${schema}"`;
     const wanted = expected === null ? "one that exists" : `"${expected}"`;
-    throw new StorageError(
-      "postgres",
+    throw refusal(
       `${this.name} would use ${used}; expected ${wanted}: create it, and give the user USAGE on ` +
         "it. If a pooler drops options from the URL, leave them out, and run ALTER ROLE … SET search_path",
     );
@@ -170,11 +153,12 @@ export class PostgresDatabase implements Database {
       if (this.#options.mustExist) {
         throw this.#faultOf("opened", new NotCreatedError(settingOf(this.#options)), name);
       }
-      const isCreated = await this.#transaction(BEGIN, async (run) => {
-        await run("SELECT pg_advisory_xact_lock($1)", [TABLES_LOCK]);
-        if ((await run(table)).length > 0) return false; // another process created them
-        await run(creationOf(schema, DIALECT));
-        return true;
+      const isCreated = await this.#transaction(async (run, commit) => {
+        const lock = { text: "SELECT pg_advisory_xact_lock($1)", values: [TABLES_LOCK] };
+        const [, , found = []] = await run([{ text: BEGIN }, lock, { text: table }]);
+        const isMissing = found.length === 0; // no other process created them
+        await run([...isMissing ? [{ text: creationOf(schema, DIALECT) }] : [], ...commit]);
+        return isMissing;
       });
       if (isCreated) created = name;
     }
@@ -184,13 +168,12 @@ export class PostgresDatabase implements Database {
         tableOf(schema)
       } without the row of the ${schema.name}`;
       const reason = "another program's table may have its name, or row-level security hides it";
-      throw new StorageError("postgres", `${table}: ${reason}`);
+      throw refusal(`${table}: ${reason}`);
     }
     const version = made["schema"] as number;
     if (version === schema.version) return created;
     const remedy = version > schema.version ? "run a later one" : schema.upgrade;
-    throw new StorageError(
-      "postgres",
+    throw refusal(
       `${this.name} has version ${version} of the ${schema.name}'s schema, but this release ` +
         `supports only ${schema.version}: ${remedy}`,
     );
@@ -207,7 +190,7 @@ export class PostgresDatabase implements Database {
     if (may === "t") return place;
     const fault = `the user "${user}" may not create tables in ${place}`;
     const remedy = `GRANT CREATE ON SCHEMA "${schema}" TO "${user}"`;
-    throw new StorageError("postgres", `${fault}; let its owner run: ${remedy}`);
+    throw refusal(`${fault}; let its owner run: ${remedy}`);
   }
 
   /**
@@ -231,7 +214,11 @@ export class PostgresDatabase implements Database {
     const fault = `the user "${refused["user"]}" may not write to the table "${refused["name"]}"`;
     const grant = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES";
     const remedy = `${grant} IN SCHEMA "${refused["schema"]}" TO "${refused["user"]}"`;
-    throw new StorageError("postgres", `${fault}; let its owner run: ${remedy}`);
+    throw refusal(`${fault}; let its owner run: ${remedy}`);
+  }
+
+  dayOf(instant: string): string {
+    return `to_char(to_timestamp(${instant} / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')`;
   }
 
   listOf(columns: readonly string[]): string {
@@ -248,19 +235,12 @@ export class PostgresDatabase implements Database {
     };
   }
 
-  async query({ text, values = [] }: Statement): Promise<readonly Row[]> {
+  async query(statement: Statement): Promise<readonly Row[]> {
     const reading = this.#onConnection("read", STATEMENT_TIMEOUT_MS, async (run) => {
-      await run(BEGIN);
-      const rows = await run(text, values);
-      await run("COMMIT");
+      const [, rows = []] = await run([{ text: BEGIN }, statement, COMMIT]);
       return rows;
     });
     return await this.#reportWait(reading);
-  }
-
-  async write({ text, values = [] }: Statement): Promise<readonly Row[]> {
-    const limit = STATEMENT_TIMEOUT_MS;
-    return await this.#reportWait(this.#query(text, values, { limit, what: "written" }));
   }
 
   async queryAfterChanges(statement: Statement, table: string): Promise<readonly Row[]> {
@@ -276,39 +256,33 @@ export class PostgresDatabase implements Database {
    * `row_security_active()` itself.
    */
   async read(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    const reading = this.#query(text, values, { limit: READ_TIMEOUT_MS, what: "read" });
+    const reading = this.#query(text, values);
     if (await fulfilledWithin(LOOKUP_TIMEOUT_MS, reading)) return await reading;
     throw new StorageError("postgres", `no answer within ${LOOKUP_TIMEOUT_MS / 1_000} s`);
   }
 
   async transact(
     statements: readonly Statement[],
-    { isConditional = false, isSynced = false, timeout }: TransactionOptions = {},
+    { isConditional = false, isSynced = false }: TransactionOptions = {},
   ): Promise<readonly (readonly Row[])[]> {
-    const begin = isSynced ? BEGIN_SYNCED : BEGIN;
-    const action = async (run: Run) => {
-      const results: Row[][] = [];
-      for (const { text, values } of statements) {
-        if (isConditional && results[0]?.length === 0) break;
-        results.push(await run(text, values));
+    const [first, ...others] = statements;
+    const isPatient = this.#connections instanceof OneConnection;
+    const begin = { text: isPatient && !isSynced ? BEGIN_LOCAL : BEGIN };
+    const transaction = this.#transaction(async (run, commit) => {
+      if (!isConditional || first === undefined) {
+        return (await run([begin, ...statements, ...commit])).slice(1, 1 + statements.length);
       }
-      return results;
-    };
-    const transaction = timeout === undefined
-      ? this.#transaction(begin, action)
-      : this.#onConnection("written", timeout, async (run) => {
-        // Nobody tells PostgreSQL that a statement which waits for a lock is not waited for any more.
-        await run(`${begin}; SET LOCAL lock_timeout = ${timeout}`);
-        const results = await action(run);
-        await run("COMMIT");
-        return results;
-      });
+      const [, rows = []] = await run([begin, first]);
+      const rest = rows.length === 0 ? [] : others;
+      return [rows, ...(await run([...rest, ...commit])).slice(0, rest.length)];
+    });
     return await this.#reportWait(transaction);
   }
 
   /** Waits for statements in flight, then disconnects. */
   async close(): Promise<void> {
-    if (!this.#pool.ending) await this.#pool.end();
+    if (this.#connections instanceof OneConnection) await this.#connections.close();
+    else if (!this.#connections.ending) await this.#connections.end();
   }
 
   /** Waits for an operation, and reports it if it takes long. The signal does not end the wait. */
@@ -316,47 +290,42 @@ export class PostgresDatabase implements Database {
     return waitFor(this.name, operation, { ...this.#options, signal: undefined });
   }
 
-  /** Runs a statement in one round trip, without a transaction. */
-  async #query(
-    text: string,
-    values: readonly unknown[],
-    { limit, what }: { readonly limit: number; readonly what: "read" | "written" },
-  ): Promise<readonly Row[]> {
+  async #query(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+    if (this.#connections instanceof OneConnection) {
+      const statement = { text, values } as Statement;
+      const [rows = []] = await this.#onConnection("read", Infinity, (run) => run([statement]));
+      return rows;
+    }
     try {
-      const query = { text, values: [...values], query_timeout: limit };
-      return (await this.#pool.query(query)).rows;
+      const query = { text, values: [...values], query_timeout: READ_TIMEOUT_MS };
+      return (await this.#connections.query(query)).rows;
     } catch (cause) {
-      throw this.#faultOf(what, cause);
+      throw this.#faultOf("read", cause);
     }
   }
 
   /**
-   * Returns a connection for work that can wait. Each attempt is short, because requests may be
-   * waiting for the same attempt.
+   * Runs a transaction. Rejects if nothing was committed, or if the outcome remains unknown. With one
+   * connection, whose user sends it again, an unknown outcome is not waited for.
+   *
+   * @param action Ends the transaction with the statements `commit`.
    */
-  async #connect(timeout = STATEMENT_TIMEOUT_MS): Promise<PoolClient> {
-    const end = performance.now() + timeout;
-    while (true) {
-      try {
-        return await this.#pool.connect();
-      } catch (cause) {
-        const isLate = cause instanceof Error && /timeout/.test(cause.message);
-        if (!isLate || performance.now() >= end) throw this.#faultOf("reached", cause);
-      }
+  async #transaction<T>(
+    action: (run: Run, commit: readonly Statement[]) => Promise<T>,
+  ): Promise<T> {
+    if (this.#connections instanceof OneConnection) {
+      return await this.#onConnection("written", Infinity, (run) => action(run, [COMMIT]));
     }
-  }
-
-  /** Runs a transaction. Rejects if nothing was committed, or if the outcome remains unknown. */
-  async #transaction<T>(begin: string, action: (run: Run) => Promise<T>): Promise<T> {
     let result: T | undefined;
     let id: string | null = null;
     try {
       await this.#onConnection("written", STATEMENT_TIMEOUT_MS, async (run) => {
-        await run(begin);
-        result = await action(run);
-        const [row] = await run("SELECT pg_current_xact_id_if_assigned()::text AS id");
+        result = await action(run, []);
+        const [[row] = []] = await run([{
+          text: "SELECT pg_current_xact_id_if_assigned()::text AS id",
+        }]);
         id = row?.["id"] as string | null;
-        await run("COMMIT");
+        await run([COMMIT]);
       });
     } catch (fault) {
       if (id === null || !await this.#isCommitted(id)) throw fault;
@@ -365,28 +334,24 @@ export class PostgresDatabase implements Database {
   }
 
   /**
-   * Runs statements on one connection, with a timeout for each in milliseconds. After a fault, the
-   * connection is discarded.
+   * Runs an action on one connection. From a pool, each statement has a timeout in milliseconds. After
+   * a fault, the connection is discarded.
    */
   async #onConnection<T>(
-    what: "read" | "written",
+    what: "reached" | "read" | "written",
     timeout: number,
     action: (run: Run) => Promise<T>,
   ): Promise<T> {
-    const client = await this.#connect(timeout);
-    const ignore = () => {}; // the statement in flight also rejects
-    client.on("error", ignore);
-    let fault: StorageError | undefined;
     try {
-      return await action(async (text, values = []) => {
-        const query = { text, values: [...values], query_timeout: timeout };
-        return (await client.query(query)).rows;
+      if (this.#connections instanceof OneConnection) {
+        return await this.#connections.use((client) => action(allAtOnce(client)));
+      }
+      const client = await connectionOf(this.#connections, timeout).catch((cause) => {
+        throw this.#faultOf("reached", cause);
       });
+      return await withConnection(client, timeout, action);
     } catch (cause) {
-      throw fault = this.#faultOf(what, cause);
-    } finally {
-      client.off("error", ignore);
-      client.release(fault);
+      throw this.#faultOf(what, cause);
     }
   }
 
@@ -410,15 +375,75 @@ export class PostgresDatabase implements Database {
     if (cause instanceof StorageError) return cause;
     // A host name with several addresses gives an error for each address.
     const first = cause instanceof AggregateError ? cause.errors[0] : cause;
-    return new StorageError("postgres", `${name} cannot be ${what}`, { cause: first });
+    const isLasting = cause instanceof NotCreatedError || isRefusedForGood(first);
+    return new StorageError("postgres", `${name} cannot be ${what}`, { cause: first, isLasting });
+  }
+}
+
+/** Returns a fault that waiting does not mend. */
+function refusal(fault: string): StorageError {
+  return new StorageError("postgres", fault, { isLasting: true });
+}
+
+/** Runs an action on a connection of a pool, with a timeout for each statement in milliseconds. */
+async function withConnection<T>(
+  client: PoolClient,
+  timeout: number,
+  action: (run: Run) => Promise<T>,
+): Promise<T> {
+  const ignore = () => {}; // the statement in flight also rejects
+  client.on("error", ignore);
+  let hasFailed = true;
+  try {
+    const result = await action(async (statements) => {
+      const results: Row[][] = [];
+      for (const { text, values = [] } of statements) {
+        const query = { text, values: [...values], query_timeout: timeout };
+        results.push((await client.query(query)).rows);
+      }
+      return results;
+    });
+    hasFailed = false;
+    return result;
+  } finally {
+    client.off("error", ignore);
+    client.release(hasFailed);
   }
 }
 
 /**
- * Returns whether PostgreSQL refused a statement as such: not because a connection broke, for lack of
- * resources, or because it was interrupted (classes 08, 53 and 57 of its error codes).
+ * Returns a connection for work that can wait. Each attempt is short, because requests may be waiting
+ * for the same attempt.
  */
-function isRefusal(error: unknown): boolean {
-  const { severity, code } = Object(Object(error).cause); // the driver's, of PostgreSQL's errors
-  return severity !== undefined && !/^(?:08|53|57)/.test(code);
+async function connectionOf(pool: Pool, timeout: number): Promise<PoolClient> {
+  const end = performance.now() + timeout;
+  while (true) {
+    try {
+      return await pool.connect();
+    } catch (cause) {
+      const isLate = cause instanceof Error && /timeout/.test(cause.message);
+      if (!isLate || performance.now() >= end) throw cause;
+    }
+  }
+}
+
+/** Sends statements at once, in one round trip. A fault in a transaction undoes all of it. */
+function allAtOnce(client: Client): Run {
+  return async (statements) => {
+    const sent = statements.map(({ text, values = [] }) => client.query(text, [...values]));
+    const outcomes = await Promise.allSettled(sent);
+    const failed = outcomes.find(({ status }) => status === "rejected");
+    if (failed?.status === "rejected") throw failed.reason;
+    return outcomes.map((outcome) => outcome.status === "fulfilled" ? outcome.value.rows : []);
+  };
+}
+
+/**
+ * Returns whether waiting mends nothing: PostgreSQL refused the user, the database or a statement
+ * (classes 0A, 28, 3D, 3F and 42 of its error codes), the password is none, or encryption fails.
+ */
+function isRefusedForGood(error: unknown): boolean {
+  const { severity, code, message } = Object(error); // the driver's, of PostgreSQL's errors
+  if (severity !== undefined) return /^(?:0A|28|3D|3F|42)/.test(code);
+  return error instanceof TypeError || /password: |SSL|certificate/.test(message);
 }

@@ -8,7 +8,7 @@ import type { Client, Pool } from "pg";
 import { RefusedError } from "../../errors/refused_error.ts";
 
 // @ts-types="npm:@types/pg@8.20.0"
-export type { Pool, PoolClient } from "pg";
+export type { Client, Pool, PoolClient } from "pg";
 
 /** The classes of connections, and of pools of them. */
 export interface Driver {

@@ -4,7 +4,7 @@
 import { Client, Pool } from "pg";
 
 // @ts-types="npm:@types/pg@8.20.0"
-export type { Pool, PoolClient } from "pg";
+export type { Client, Pool, PoolClient } from "pg";
 
 /** The classes of connections, and of pools of them. */
 export interface Driver {

@@ -19,16 +19,10 @@ export interface TransactionOptions {
   /** Whether to skip the other statements if the first one returns no row. */
   readonly isConditional?: boolean;
   /**
-   * Whether the transaction is on disk before the promise resolves, whatever the settings of the
-   * database say about others.
+   * Whether the transaction is as durable as the settings of the server make it, and on SQLite on
+   * disk, even if others of the database need not be.
    */
   readonly isSynced?: boolean;
-  /**
-   * The timeout for each statement, in milliseconds, if it is shorter than the engine's: somebody
-   * waits for the transaction, and tries again. If the transaction rejects, it may have been committed
-   * all the same.
-   */
-  readonly timeout?: number;
 }
 
 /** The type of a column, for engines that require it. */
@@ -39,20 +33,11 @@ export interface Database {
   /** The time in milliseconds since the epoch, as an SQL expression. */
   readonly currentTime: string;
 
-  /**
-   * The timeline of the data, as an SQL expression of a text. It changes when the database is restored
-   * or fails over, unless the engine cannot tell. It is null on a replica.
-   */
-  readonly timeline: string;
-
-  /**
-   * What follows the condition of a query, so that it returns no row that another transaction is
-   * changing, and that keeps others from changing the row until the end of its own.
-   */
-  readonly unlessLocked: string;
-
   /** The number of rows per statement that is fastest to add or look up. */
   readonly batch: number;
+
+  /** Returns an SQL expression of the UTC day of an instant, e.g. `2027-01-31`. */
+  dayOf(instant: string): string;
 
   /** Returns an SQL expression that aggregates rows: JSON with a list of columns for each of them. */
   listOf(columns: readonly string[]): string;
@@ -73,12 +58,6 @@ export interface Database {
    * @param table A table with one row that every change updates.
    */
   queryAfterChanges(statement: Statement, table: string): Promise<readonly Row[]>;
-
-  /**
-   * Runs one statement that writes, in one round trip. If it rejects, the change may have been
-   * committed all the same.
-   */
-  write(statement: Statement): Promise<readonly Row[]>;
 
   /** Runs statements in one transaction. Returns the rows of each statement. */
   transact(

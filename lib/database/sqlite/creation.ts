@@ -24,8 +24,8 @@ export function createTables(
 ): void {
   const { mustExist, onCreate } = options;
   const { name, applicationId, version } = schema;
-  if (!hasTables(database, schema)) {
-    if (mustExist) throw new NotCreatedError(settingOf(options));
+  if (mustExist) requireTables(database, schema, options);
+  else if (!hasTables(database, schema)) {
     const isCreated = inTransaction(database, () => {
       if (hasTables(database, schema)) return false; // another process created them
       database.exec(creationOf(schema, DIALECT));
@@ -36,6 +36,11 @@ export function createTables(
     if (isCreated) onCreate?.(name);
   }
   useLog(database); // not before hasTables(): the file of another program must not change
+}
+
+/** @throws {Error} If the file belongs to another program or release, or lacks the tables. */
+export function requireTables(database: DatabaseSync, schema: Schema, options: OpenOptions): void {
+  if (!hasTables(database, schema)) throw new NotCreatedError(settingOf(options));
 }
 
 /** Returns whether a file has the tables. Throws for a file of another program or release. */
@@ -59,14 +64,15 @@ function hasTables(
 
 /** Runs an action in a transaction. If the action throws, the transaction is rolled back. */
 export function inTransaction<T>(database: DatabaseSync, action: () => T): T {
-  database.exec("BEGIN IMMEDIATE");
+  const run = (text: string) => database.prepare(text).run(); // exec() hides the code of an error
+  run("BEGIN IMMEDIATE");
   try {
     const result = action();
-    database.exec("COMMIT");
+    run("COMMIT");
     return result;
   } catch (error) {
     try {
-      database.exec("ROLLBACK");
+      run("ROLLBACK");
     } catch { // after some errors, SQLite has rolled back already
     }
     throw error;

@@ -21,8 +21,9 @@ import type {
 } from "../sql/database.ts";
 import type { Schema } from "../sql/schema.ts";
 import { NotCreatedError, StorageError } from "../../errors/storage_error.ts";
-import { createTables, inTransaction } from "./creation.ts";
-import { retryWhileBusy } from "./lock.ts";
+import { copyAside, isThere, needsWriting } from "./copy.ts";
+import { createTables, inTransaction, requireTables } from "./creation.ts";
+import { isBusy, retryWhileBusy } from "./lock.ts";
 import { isMissing, type SqliteRuntime } from "./runtime.ts";
 
 /** Milliseconds to wait for a lock on opening, e.g. while another process creates the tables. */
@@ -33,6 +34,9 @@ const OPEN_TIMEOUT_MS = 30_000;
  * message is "disk I/O error".
  */
 const NO_ROOM_FOR_INDEX = 4_874;
+
+/** How to open a file to read it that SQLite may change, such as a copy. */
+const WRITABLE = { isReadOnly: false, mustExist: true };
 
 const GONE = "The file was removed or replaced since it was opened: put the right one in place, " +
   "and start again";
@@ -50,12 +54,12 @@ export interface SqliteOptions extends OpenOptions {
   readonly synchronous: "FULL" | "NORMAL";
   /** Milliseconds to retry while another process holds the lock. */
   readonly timeout: number;
+  /** Whether to open an existing file for reading only, so that nothing about it changes. */
+  readonly isReadOnly?: boolean | undefined;
 }
 
 export class SqliteDatabase implements Database {
   readonly currentTime = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)";
-  readonly timeline = "''"; // nothing shows that a file is a copy
-  readonly unlessLocked = ""; // only one transaction writes at a time
   readonly batch = 20; // longer statements are slower to prepare, and are not cached
   readonly #path: string;
   readonly #options: SqliteOptions;
@@ -68,6 +72,8 @@ export class SqliteDatabase implements Database {
   #isGone = false;
   #checking: Promise<void> | undefined;
   #stopChecking = () => {};
+  /** Removes the copy that is read, if one is. */
+  #removeCopy: () => Promise<void> = () => Promise.resolve();
 
   private constructor(path: string, options: SqliteOptions) {
     this.#path = path;
@@ -84,17 +90,44 @@ export class SqliteDatabase implements Database {
     const database = new SqliteDatabase(path, options);
     try {
       if (path !== MEMORY) await requirePlace(path, options);
-      database.#connection = await database.#retry(OPEN_TIMEOUT_MS, () => connect(path, options));
+      database.#connection = await database.#connect();
       if (path !== MEMORY) database.#file = await options.runtime.stat(path);
       const [main] = await database.query({ text: "SELECT file FROM pragma_database_list" });
       database.#log = `${main?.["file"]}-wal`;
     } catch (cause) {
+      database.#connection?.close();
+      await database.#removeCopy();
       throw database.#faultOf("opened", cause);
     }
     const timer = setInterval(() => database.#checkFile(), 500);
     timer.unref();
     database.#stopChecking = () => clearInterval(timer);
     return database;
+  }
+
+  async #connect(): Promise<DatabaseSync> {
+    const [path, options] = [this.#path, this.#options];
+    const connecting = (...args: Parameters<typeof connect>) =>
+      this.#retry(OPEN_TIMEOUT_MS, () => connect(...args));
+    if (!options.isReadOnly || path === MEMORY) return await connecting(path, options);
+    // The index is there if a process uses the file. Without a log, there is nothing to change.
+    const [isUsed, hasLog] = await Promise.all(
+      ["-shm", "-wal"].map((end) => isThere(path + end, options.runtime)),
+    );
+    if (isUsed || !hasLog) {
+      try {
+        return await connecting(path, isUsed ? options : { ...options, ...WRITABLE });
+      } catch (error) {
+        if (!needsWriting(error)) throw error;
+      }
+    }
+    const copy = await copyAside(path, options.runtime);
+    this.#removeCopy = copy.remove;
+    return await connecting(copy.path, { ...options, ...WRITABLE });
+  }
+
+  dayOf(instant: string): string {
+    return `date(${instant} / 1000, 'unixepoch')`;
   }
 
   listOf(columns: readonly string[]): string {
@@ -120,11 +153,6 @@ export class SqliteDatabase implements Database {
   read(text: string, ...values: Value[]): Promise<Row | undefined> {
     const get = (connection: DatabaseSync) => this.#prepare(connection, text).get(...values);
     return new Promise((resolve) => resolve(this.#run("read", get) as Row | undefined));
-  }
-
-  async write(statement: Statement): Promise<readonly Row[]> {
-    const [rows = []] = await this.transact([statement]);
-    return rows;
   }
 
   async transact(
@@ -154,6 +182,7 @@ export class SqliteDatabase implements Database {
     this.#statements.clear();
     if (this.#isGone && connection !== undefined) abandoned.push(connection);
     else connection?.close();
+    await this.#removeCopy();
   }
 
   /** Returns a prepared statement, if possible from the cache. */
@@ -221,21 +250,31 @@ export class SqliteDatabase implements Database {
     const { name } = this.#options.schema;
     const place = `${JSON.stringify(this.#path)} (${settingOf(this.#options)})`;
     const fault = `the ${name} ${place} cannot be ${what}`;
-    return new StorageError("sqlite", fault, { cause });
+    return new StorageError("sqlite", fault, { cause, isLasting: !mayPass(reason) });
   }
+}
+
+/** SQLite's primary result codes for faults that may pass: no memory, an I/O error, a full disk. */
+const PASSING = [7, 10, 13];
+
+/** Returns whether waiting may mend a fault. */
+function mayPass(error: unknown): boolean {
+  const { cause, errcode } = Object(error);
+  return isBusy(error) || (cause === undefined ? PASSING.includes(errcode & 0xff) : mayPass(cause));
 }
 
 /** @throws {Error} If the file cannot be opened, or belongs to another program or release. */
 function connect(
   path: string,
-  { schema, synchronous, runtime, ...options }: SqliteOptions,
+  { schema, synchronous, runtime, isReadOnly = false, ...options }: SqliteOptions,
 ): DatabaseSync {
-  const database = new runtime.DatabaseSync(path, { timeout: 0 });
+  const database = new runtime.DatabaseSync(path, { timeout: 0, readOnly: isReadOnly });
   try {
     // Not by exec(), whose errors have no code in Deno 2.9.6.
     database.prepare(`PRAGMA synchronous = ${synchronous}`).all();
     database.prepare("PRAGMA cache_size = -16384").all(); // in kB; the default slows imports down
-    createTables(database, schema, options);
+    if (isReadOnly) requireTables(database, schema, options);
+    else createTables(database, schema, options);
     return database;
   } catch (error) {
     database.close();
@@ -245,8 +284,8 @@ function connect(
 
 /** Makes sure that a file that must exist does, or that the folder of any other exists. */
 async function requirePlace(path: string, options: SqliteOptions): Promise<void> {
-  const { mustExist, runtime } = options;
-  if (!mustExist) {
+  const { mustExist, isReadOnly, runtime } = options;
+  if (!mustExist && !isReadOnly) {
     await runtime.ensureFolderOf(path);
     return;
   }

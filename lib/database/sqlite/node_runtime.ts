@@ -5,7 +5,7 @@
 
 import { RefusedError } from "../../errors/refused_error.ts";
 import { quoted } from "../../input/printable.ts";
-import { isMissing, type SqliteRuntime } from "./runtime.ts";
+import { ignoreMissing, isMissing, type SqliteRuntime } from "./runtime.ts";
 
 /** @throws {RefusedError} If this runtime has no SQLite. */
 export function nodeRuntime(): SqliteRuntime {
@@ -18,9 +18,12 @@ export function nodeRuntime(): SqliteRuntime {
         "later without --no-experimental-sqlite, Bun 1.4 or later, or Deno",
     );
   }
-  const { fdatasync, promises: { open, stat } } = getBuiltinModule("node:fs");
+  const { fdatasync, promises: { copyFile, mkdtemp, open, rm, stat } } = getBuiltinModule(
+    "node:fs",
+  );
   const { promisify } = getBuiltinModule("node:util");
-  const { dirname } = getBuiltinModule("node:path");
+  const { basename, dirname, join } = getBuiltinModule("node:path");
+  const { tmpdir } = getBuiltinModule("node:os");
   return {
     DatabaseSync: sqlite.DatabaseSync,
     stat: (path) => stat(path, { bigint: true }),
@@ -32,6 +35,19 @@ export function nodeRuntime(): SqliteRuntime {
           `The folder ${quoted(folder)} does not exist; correct the path or create it`,
         );
       });
+    },
+    async copyAside(files) {
+      const path = await mkdtemp(join(tmpdir(), "media-head-"));
+      const remove = () => rm(path, { recursive: true });
+      try {
+        for (const file of files) {
+          await copyFile(file, join(path, basename(file))).catch(ignoreMissing);
+        }
+        return { path, remove };
+      } catch (error) {
+        await remove();
+        throw error;
+      }
     },
     async sync(path) {
       const file = await open(path, "r+");

@@ -41,17 +41,6 @@ export type Middleware<Incoming = NodeRequest, Outgoing = NodeResponse> = <Resul
   next: () => Result,
 ) => Result | undefined;
 
-/**
- * Like {@linkcode Middleware}, but where it has to wait, it returns a promise: of the result of
- * `next`, or of `undefined` if it refuses, or the client has left. The promise rejects with what
- * `next` throws.
- */
-export type RecordedMiddleware<Incoming = NodeRequest, Outgoing = NodeResponse> = <Result>(
-  request: Incoming,
-  response: Outgoing,
-  next: () => Result,
-) => Result | undefined | Promise<Awaited<Result> | undefined>;
-
 /** Fields of the resource that a refusal drops, besides those for caches. */
 const DROPPED_FIELDS = new Set(["age", "content-encoding", "set-cookie"]);
 
@@ -98,30 +87,24 @@ export function retire<
   policy: Policy,
   options: LifecycleOptions<RequestHead, readonly [Incoming, Outgoing]> = {},
 ): Middleware<Incoming, Outgoing> {
-  // It never waits, because there is no record to ask.
-  return middlewareOf(retirementOf(policy, options)) as Middleware<Incoming, Outgoing>;
+  return middlewareOf(retirementOf(policy, options));
 }
 
 /** Returns the middleware of {@linkcode retire}, given what applies the policy. */
 export function middlewareOf<Incoming extends NodeRequest, Outgoing extends NodeResponse>(
   apply: ApplyRetirement<RequestHead, readonly [Incoming, Outgoing]>,
-): RecordedMiddleware<Incoming, Outgoing> {
-  return <Result>(request: Incoming, response: Outgoing, next: () => Result) => {
+): Middleware<Incoming, Outgoing> {
+  return (request, response, next) => {
     if (response.headersSent) return next();
     const retirement = apply(headOf(request), request, response);
-    const { refused, withhold, now } = retirement;
+    const { refused, now } = retirement;
+    // An upgrade that is served has no response, and may never be counted.
+    if (refused !== undefined || !readOr(false, () => request.upgrade === true)) {
+      retirement.arrive();
+    }
     addAnnouncement(response, retirement);
-    const answer = (refused: Refusal | undefined) =>
-      refused === undefined ? next() : refuse(request, response, refused, now);
-    // An upgrade that is served has no response, and is not counted.
-    const asked = readOr(false, () => request.upgrade === true) && refused === undefined ||
-      retirement.ask();
     countIfLeft(request, response, retirement);
-    if (asked === true) return answer(refused);
-    return asked.then((mayAnswer) => {
-      if (hasLeft(request) || response.headersSent) return undefined;
-      return answer(mayAnswer ? refused : withhold());
-    }) as Promise<Awaited<Result> | undefined>;
+    return refused === undefined ? next() : refuse(request, response, refused, now);
   };
 }
 

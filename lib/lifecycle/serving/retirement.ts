@@ -2,8 +2,7 @@
 
 import { CORS_FIELDS } from "../../http/cors.ts";
 import { parseHttpDate } from "../../http/http_date.ts";
-import { type Field, NO_STORE } from "../../http/outcome.ts";
-import { problemDetails } from "../../http/problem.ts";
+import type { Field } from "../../http/outcome.ts";
 import { isUnclosed } from "../../http/quoted_string.ts";
 import { productOf } from "../user_agent.ts";
 import { announcementFields } from "../announcement.ts";
@@ -18,25 +17,16 @@ import { problemIn, withContent } from "./refusal_content.ts";
 import { readHead } from "./request_head.ts";
 import { successorOf } from "./successor.ts";
 
-/**
- * A record of the calls to a route. It has to know that somebody may have called before a call is
- * answered that the removal breaks.
- */
+/** A record of the calls to a route. Nothing waits for it. */
 export interface CallRecord<Incoming extends RequestHead, Rest extends readonly unknown[]> {
   /** Returns the policy at present, if another than the one that was given may apply. */
   readonly policy?: () => Policy;
   /** The statuses that count as calls though the library takes them for failures. */
   readonly answers?: ReadonlySet<number> | undefined;
+  /** Notes that a request has arrived. */
+  arrive(): void;
   /**
-   * Notes that a call has arrived, and asks whether it may be answered.
-   *
-   * @param fields The fields of the request.
-   * @returns True if it may, and a promise, which never rejects, if that is not known yet;
-   *   `undefined` if the record need not know of the call.
-   */
-  arrive(fields: Headers): true | Promise<boolean> | undefined;
-  /**
-   * Counts a call, before the option `onCount` is told of it. Never throws.
+   * Counts a request, before the option `onCount` is told of it. Never throws.
    *
    * @param head What could be read of the request.
    * @param policy The policy that determined the response.
@@ -48,7 +38,7 @@ export interface CallRecord<Incoming extends RequestHead, Rest extends readonly 
     rest: Rest,
     policy: Policy,
   ): void;
-  /** Notes that such a call was counted. */
+  /** Notes that such a request was counted. */
   leave(): void;
 }
 
@@ -65,13 +55,8 @@ export interface Retirement {
    * @param status The status of the response.
    */
   announce(fields: readonly Field[], status: number): Field[];
-  /**
-   * Asks the record, if there is one, whether the call may be answered. Only a refusal with 410 may
-   * be sent in any case: it is what the removal brings. Ask once, before the handler is called.
-   */
-  ask(): true | Promise<boolean>;
-  /** Returns what to send if the call may not be answered. */
-  withhold(): Refusal;
+  /** Notes that the call will be counted, so that its record waits for that at the end. */
+  arrive(): void;
   /**
    * Counts the call, once. The status is that of its response, or 0 if the client disconnected
    * first; `undefined` if nobody counts.
@@ -81,9 +66,6 @@ export interface Retirement {
 
 /** Fields to expose to pages in addition to the handler's own (Fetch standard §3.3.3). */
 const EXPOSED = ["Deprecation", "Link", "Retry-After", "Sunset"];
-
-/** The seconds after which a client may ask again. */
-const RETRY_AFTER: Field = ["Retry-After", "5"];
 
 /** Applies a policy to a request. */
 export type ApplyRetirement<Incoming extends RequestHead, Rest extends readonly unknown[]> = (
@@ -95,7 +77,7 @@ export type ApplyRetirement<Incoming extends RequestHead, Rest extends readonly 
  * Returns a function that applies a policy to a request.
  *
  * @param given The policy, unless `record` has another at present.
- * @param record Has to know of calls before they are answered, and counts them then.
+ * @param record Counts calls when they are answered.
  * @throws {TypeError} If the policy is not from `definePolicy()`, or an option is not valid.
  */
 export function retirementOf<Incoming extends RequestHead, Rest extends readonly unknown[]>(
@@ -150,18 +132,15 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
       refused: refused && complete(refused),
       announce(fields, status) {
         const limit = { until, now: readClock(), method, status, isAuthorized };
-        const before = new Map(fields);
-        const limited = limitFreshness(fields, limit)
-          .filter(([name, value]) => before.get(name) !== value);
+        // Set-Cookie, which alone may occur twice, does not change.
+        const [before, after] = [new Map(fields), new Map(limitFreshness(fields, limit))];
+        const limited = [...after].filter(([name, value]) => before.get(name) !== value);
         return [...announce(fields, policy, { successor, now: start }), ...limited];
       },
-      ask: () => {
-        const isKnown = refused === undefined ? method === "OPTIONS" : refused.status === 410;
-        const answer = isKnown ? undefined : record?.arrive(headers);
-        hasArrived = answer !== undefined;
-        return answer ?? true;
+      arrive() {
+        hasArrived = true;
+        record?.arrive();
       },
-      withhold: () => complete(unrecorded(policy, successor)),
       count: caller && ((status) => {
         if (isCounted) return;
         isCounted = true;
@@ -179,13 +158,6 @@ export function retirementOf<Incoming extends RequestHead, Rest extends readonly
       }),
     };
   };
-}
-
-/** Returns what is sent in place of a response that the record of calls cannot take. */
-function unrecorded({ documentation }: Policy, successor: string | undefined): Refusal {
-  const detail = "The record of calls is unavailable, and this path needs it; retry later";
-  const problem = { title: "Service Unavailable", status: 503, detail, successor, documentation };
-  return { ...problemDetails({ ...problem, fields: [NO_STORE, RETRY_AFTER] }), status: 503 };
 }
 
 /** Adds the fields of `refusalFields`, in place of others of the same name, if all are valid. */

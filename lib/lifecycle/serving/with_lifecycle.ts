@@ -59,17 +59,13 @@ export function handlerOf<Incoming extends Request, Rest extends unknown[]>(
   apply: ApplyRetirement<Incoming, Rest>,
 ): (request: Incoming, ...rest: Rest) => Promise<Response> {
   return async (request, ...rest) => {
-    const { refused, announce, count, ask, withhold } = apply(request, ...rest);
-    let hasLeft = false;
-    const leave = () => {
-      hasLeft = true;
-      count?.(0);
-    };
+    const { refused, announce, arrive, count } = apply(request, ...rest);
+    const leave = () => count?.(0);
+    arrive();
     try {
-      const asked = ask();
-      const mayAnswer = asked === true || await whileConnected(asked, request, leave) && !hasLeft;
-      const sent = mayAnswer ? refused : withhold(); // nobody gets it if the client has left
-      const answer = sent === undefined ? handler(request, ...rest) : responseOf(sent, request);
+      const answer = refused === undefined
+        ? handler(request, ...rest)
+        : responseOf(refused, request);
       const response = count !== undefined && isPromise(answer)
         ? await whileConnected(answer, request, leave)
         : await answer;

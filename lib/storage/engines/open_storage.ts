@@ -1,7 +1,4 @@
-/**
- * Opens the configured storage: the media, and beside them the ledger of who still calls. Each driver
- * is loaded only if it is used.
- */
+/** Opens the configured storage. Each driver is loaded only if it is used. */
 
 import type { OpenOptions } from "../../database/open_options.ts";
 import type { DatabasePlace } from "../../database/place.ts";
@@ -16,14 +13,14 @@ interface StoragePlaces {
   readonly content: ContentPlace;
 }
 
-/** The media and the ledger, and what closes both. */
-export interface OpenStorage extends Pick<Engine, "ledger" | "checkWriting"> {
+/** The media, and what closes their storage. */
+export interface OpenStorage {
   readonly media: MediaStorage;
   close(): Promise<void>;
 }
 
 /**
- * Opens the catalogue, the content and the ledger.
+ * Opens the catalogue and the content.
  *
  * @throws {StorageError} When the database cannot be opened, or belongs to another release.
  */
@@ -44,13 +41,11 @@ async function engineAt(place: DatabasePlace, options: OpenOptions): Promise<Eng
 
 /** Puts a content store beside an engine. */
 export function storageOn(
-  { catalogue, ledger, checkWriting, close }: Engine,
+  { catalogue, close }: Engine,
   content: ContentStore,
 ): OpenStorage {
   return {
     media: new MediaStorage(catalogue, content),
-    ledger,
-    checkWriting,
     async close() {
       await close();
       await content.close();

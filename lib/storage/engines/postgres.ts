@@ -7,8 +7,6 @@ import { PostgresDatabase } from "../../database/postgres/database.ts";
 import { BatchedLookups } from "../catalogue/batched_lookups.ts";
 import { Catalogue } from "../catalogue/catalogue.ts";
 import { CATALOGUE } from "../catalogue/schema.ts";
-import { Ledger } from "../../usage/record/ledger.ts";
-import { LEDGER } from "../../usage/record/schema.ts";
 import type { Engine } from "./engine.ts";
 
 /**
@@ -22,15 +20,13 @@ export async function openEngine(
 ): Promise<Engine> {
   const database = new PostgresDatabase(place, options);
   try {
-    await waitFor(database.name, database.createTables([CATALOGUE, LEDGER]), options);
+    await waitFor(database.name, database.createTables(CATALOGUE), options);
   } catch (error) {
     await database.close();
     throw error;
   }
   return {
     catalogue: new Catalogue(database, new BatchedLookups(database)),
-    ledger: new Ledger(database),
-    checkWriting: () => database.checkWriting(LEDGER),
     close: () => database.close(),
   };
 }

@@ -1,4 +1,4 @@
-/** The SQLite engine: the catalogue in one file, the ledger in another beside it. */
+/** The SQLite engine: the catalogue in one file. */
 
 import type { OpenOptions } from "../../database/open_options.ts";
 import type { SqlitePlace } from "../../database/place.ts";
@@ -7,16 +7,14 @@ import { DENO_RUNTIME } from "../../database/sqlite/deno_runtime.ts";
 import { Catalogue, ITEM_COLUMNS } from "../catalogue/catalogue.ts";
 import { CATALOGUE } from "../catalogue/schema.ts";
 import { requireOwner } from "../owner.ts";
-import { Ledger } from "../../usage/record/ledger.ts";
-import { LEDGER_OPTIONS } from "../../usage/record/open_ledger.ts";
 import type { Engine } from "./engine.ts";
 
 const FIND = `SELECT ${ITEM_COLUMNS} FROM media_head_item WHERE token = $1`;
 const VERSION = "SELECT version FROM media_head_catalogue";
 
-/** Opens a database, and the ledger beside it. */
+/** Opens a database. Root keeps out of other users' files, and so out of the ledger beside it. */
 export async function openEngine(
-  { path, ledgerPath, files }: SqlitePlace,
+  { path, files }: SqlitePlace,
   { onCreate, ...options }: OpenOptions = {},
 ): Promise<Engine> {
   for (const file of files) await requireOwner(file, "DATABASE_URL"); // reading creates some
@@ -33,19 +31,5 @@ export async function openEngine(
     version: async () => (await database.read(VERSION))?.["version"] as number,
     versionTtlMs: 100, // reading the version takes microseconds
   });
-  try {
-    const ledgerDatabase = await SqliteDatabase.open(
-      ledgerPath,
-      { ...options, ...LEDGER_OPTIONS, runtime: DENO_RUNTIME },
-    );
-    const close = async () => {
-      await Promise.all([database.close(), ledgerDatabase.close()]);
-    };
-    const ledger = new Ledger(ledgerDatabase);
-    const checkWriting = () => Promise.resolve(); // SQLite opens no file that it cannot write
-    return { catalogue, ledger, checkWriting, close };
-  } catch (error) {
-    await database.close();
-    throw error;
-  }
+  return { catalogue, close: () => database.close() };
 }

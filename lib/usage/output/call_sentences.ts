@@ -15,28 +15,29 @@ export function byText({ client }: UsageReport): string {
 }
 
 /**
- * Formats the period, up to the time of the report, e.g. "2027-06-08 to 2027-06-15T12:00:00Z (7 whole
- * days and part of 2027-06-15, UTC)".
+ * Formats the period, up to the instant of the report, e.g. "2027-06-08 to 2027-06-15T12:00:00Z (7
+ * whole days and part of 2027-06-15, UTC)".
  */
-export function periodText({ from, days, today, now }: UsageReport): Phrase {
+export function periodText({ from, days, today, asOf }: UsageReport): Phrase {
   const whole = `${plural(days, "whole day")} and part of `;
-  return phrase(date(from), " to ", instant(now), ` (${whole}`, date(today), ", UTC)");
+  return phrase(date(from), " to ", instant(asOf), ` (${whole}`, date(today), ", UTC)");
 }
 
-/** Says when a report was made, because it may be kept. */
-export function madeText({ now }: UsageReport): Phrase {
-  return phrase("Made at ", instant(now), ".");
+/** Formats the period in a sentence, e.g. "from 2027-06-08 (as of 2027-06-15T12:00:00Z)". */
+export function spanText({ from, asOf }: UsageReport): Phrase {
+  return phrase("from ", date(from), " (as of ", instant(asOf), ")");
 }
 
-/** Says since when the record is complete. */
-export function sinceText({ completeSince, now }: UsageReport): Phrase {
-  return completeSince === undefined
-    ? phrase("The record is not complete: calls may be missing, up to ", instant(now), ".")
-    : phrase(
-      "The record is complete since ",
-      instant(completeSince),
-      "; earlier calls may be missing.",
-    );
+/** Says as of when a report is, because it may be kept. */
+export function madeText({ asOf }: UsageReport): Phrase {
+  return phrase("As of ", instant(asOf), ".");
+}
+
+/** Says how far back calls are on record. */
+export function sinceText({ onRecordSince }: UsageReport): Phrase {
+  return onRecordSince === undefined
+    ? ["Nothing is on record yet."]
+    : phrase("On record since ", instant(onRecordSince), ".");
 }
 
 /** Returns whether a report has so many routes that they are not shown in detail. */
@@ -56,7 +57,7 @@ export function sunsetText({ sunsetAt }: Partial<Policy> = {}): Phrase {
 
 /** Formats a note on a day, e.g. "brownout of 2027-06-10T09:00:00Z". */
 export function noteText(note: DayNote): Phrase {
-  if (note.kind === "incomplete") return ["incomplete record"];
+  if (note.kind === "not on record") return ["not fully on record"];
   return note.start === undefined ? ["brownout"] : phrase("brownout of ", instant(note.start));
 }
 
@@ -64,7 +65,7 @@ export function noteText(note: DayNote): Phrase {
 export const RULES = [
   "A call is a request that the removal of its path affects. Calls answered by a cache are not" +
   " counted.",
-  "Other requests fail anyway, like those for something that is not there, or are OPTIONS that were" +
-  " not refused.",
+  "Other requests would fail anyway, such as those for something that does not exist, or are OPTIONS" +
+  " that were not refused.",
   "A brownout is a short planned outage that warns clients of the removal.",
 ];

@@ -1,7 +1,6 @@
 /** The sentences on clients. */
 
 import { PHASES } from "../../lifecycle/policy.ts";
-import { kindOf } from "../record/client_names.ts";
 import type { ClientUsage } from "../verdict/sums.ts";
 import { instant, joined, type Phrase, phrase } from "./phrase.ts";
 import { count, MAX_LISTED, plural } from "./wording.ts";
@@ -36,31 +35,4 @@ export function releasesText({ calls, releases }: ClientUsage): string {
   );
   const more = releases.length - listed.length;
   return listed.join(", ") + (more > 0 ? `, and ${count(more)} more` : "");
-}
-
-/**
- * Formats a client's calls, e.g. "app curl, 1 call on 1 day, last recorded at … (deprecated), release
- * 8.1".
- */
-function clientLine(usage: ClientUsage): Phrase {
-  const { client, calls, days, last, releases } = usage;
-  const called = `${plural(calls, "call")} on ${plural(days, "day")}`;
-  const what = kindOf(client) === "app" ? "release" : "app";
-  const listed = releases.length === 0
-    ? ""
-    : `, ${what}${releases.length === 1 ? "" : "s"} ${releasesText(usage)}`;
-  return phrase(
-    `${client}, ${called}, last recorded at `,
-    instant(last),
-    " (",
-    phasesText(usage),
-    `)${listed}`,
-  );
-}
-
-/** Formats clients as lines. */
-export function clientLines(clients: readonly ClientUsage[]): Phrase[] {
-  const lines = clients.slice(0, MAX_LISTED).map(clientLine);
-  const more = clients.length - lines.length;
-  return more > 0 ? [...lines, [`and ${plural(more, "more client")}`]] : lines;
 }

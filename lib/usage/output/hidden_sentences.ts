@@ -6,32 +6,48 @@ import type { UsageReport } from "../verdict/report.ts";
 import { instant, type Phrase, phrase } from "./phrase.ts";
 import type { ProgramNames } from "./wording.ts";
 
-/** Says why calls to a route may not reach the servers. It may be more than one sentence. */
+/**
+ * Says why calls to routes may not reach the servers. It may be more than one sentence.
+ *
+ * @param routes What the sentence calls the routes, e.g. "it" or "/v1/songs".
+ */
 export function hiddenText(
   hidden: HiddenCalls,
+  routes: Phrase,
   { probe }: Pick<UsageReport, "probe">,
   program: ProgramNames,
 ): Phrase {
   const url = probe?.url ?? ""; // calls are hidden only by what a probe found
   switch (hidden.reason) {
     case "brownout":
-      return uncachedText("in a brownout", hidden.until);
+      return uncachedText("in a brownout", routes, hidden.until);
     case "phase ends":
-      return uncachedText("just before its phase changes", hidden.until);
+      return uncachedText("just before a phase ends", routes, hidden.until);
     case "too many probes":
       return [
         "too many probes were counted today, so this one has no line of its own: probe again " +
         "tomorrow (UTC)",
       ];
     case "cached":
-      return [`a cache in front of ${url} answers for the servers: exclude this path from it`];
+      return phrase(
+        `a cache in front of ${url} answers calls to `,
+        routes,
+        " for the servers: exclude ",
+        routes,
+        " from the cache",
+      );
     default:
       return [`${url} ${answerText(hidden)}. To leave the probe out, ${program.howNotToProbe}`];
   }
 }
 
-function uncachedText(when: string, until: number): Phrase {
-  return phrase(`no response may be cached ${when}, so probe it after `, instant(until));
+function uncachedText(when: string, routes: Phrase, until: number): Phrase {
+  return phrase(
+    `no response may be cached ${when}, so probe `,
+    routes,
+    " after ",
+    instant(until),
+  );
 }
 
 function answerText(answer: Answer): string {
@@ -43,7 +59,7 @@ function answerText(answer: Answer): string {
     case "rate limit":
       return `limits the rate of requests (${answer.status})`;
     case "not counted":
-      return `answers (${answer.status}), but no server counted the request under the probe's ` +
+      return `answers (${answer.status}), and no process counted the request under the probe's ` +
         `name: a cache answered, it is another deployment, or something removes the field ` +
         PROBE_FIELD;
     case "no answer":

@@ -7,11 +7,11 @@ import { enumerated, instant, type Phrase, phrase, textOf } from "./phrase.ts";
 import { routesText } from "./wording.ts";
 
 /** Lists the holds of a report's period, with their routes. Equal ones are listed once. */
-export function holdLines({ policies, routes, from, now }: UsageReport): Phrase[] {
+export function holdLines({ policies, routes, from, asOf }: UsageReport): Phrase[] {
   const start = Date.parse(from);
   const lines = new Map<string, { readonly text: Phrase; readonly held: string[] }>();
   for (const { route } of routes) {
-    for (const hold of notableHolds(policies[route] ?? {}, now)) {
+    for (const hold of notableHolds(policies[route] ?? {}, asOf)) {
       if (hold.end < start) continue;
       const text = holdText(hold);
       const { held = [] } = lines.get(textOf(text)) ?? {};

@@ -2,56 +2,68 @@
 
 import type { HiddenCalls } from "../verdict/hidden_calls.ts";
 import type { UsageReport } from "../verdict/report.ts";
-import type { RouteVerdict } from "../verdict/route_verdicts.ts";
+import type { RouteVerdict } from "../verdict/verdict.ts";
 import { otherDatesLines } from "./basis_sentences.ts";
 import { hiddenText } from "./hidden_sentences.ts";
 import { textOf } from "./phrase.ts";
 import type { ProgramNames } from "./wording.ts";
 
+/** The limit on gaps in the JSON. `gapCount` counts them all. */
+const MAX_GAPS = 1_000;
+
 /** The members that are instants. */
 const INSTANTS = new Set([
-  "now",
-  "completeSince",
+  "asOf",
   "deprecatedAt",
   "sunsetAt",
   "start",
   "end",
   "until",
-  "then",
   "last",
   "since",
   "announcedUntil",
   "onRecordSince",
   "started",
+  "databaseTime",
+  "now",
 ]);
 
 /**
- * Formats the whole report. The members of the verdict on all routes are members of the report. In
- * the JSON, whose names are public, the state of a verdict is its `verdict`, and other dates and the
- * reasons of hidden calls are lines for people.
+ * Formats the whole report. In the JSON, whose names are public, the state of a verdict is its
+ * `verdict`, and other dates and the reasons of hidden calls are lines for people. Of very many gaps,
+ * it has the latest.
  */
 export function usageJson(report: UsageReport, program: ProgramNames): string {
-  const { unknown: _, ...members } = report;
-  const { state, ...rest } = report.verdict;
+  const { state: verdict, gaps, ...members } = report;
   const probe = report.probe && withReasons(report.probe, report, program);
-  const verdicts = report.verdicts.map((verdict) => membersOf(verdict, report, program));
+  const verdicts = report.verdicts.map((each) => membersOf(each, report, program));
   const otherDates = otherDatesLines(report).map(textOf);
   return JSON.stringify(
     {
+      verdict,
       ...members,
       probe,
-      verdict: state,
       verdicts,
+      gaps: gaps.slice(-MAX_GAPS),
+      gapCount: gaps.length,
       otherDates,
-      ...withReasons(rest, report, program),
     },
     replace,
   );
 }
 
+/** The gaps of a route are among those of the report. */
 function membersOf(verdict: RouteVerdict, report: UsageReport, program: ProgramNames) {
-  const { route, calls, clients, state, ...rest } = verdict;
-  return { route, calls, clients, verdict: state, ...withReasons(rest, report, program) };
+  const { route, calls, clients, state, causes, gaps: _, ...rest } = verdict;
+  return {
+    ...{ route, verdict: state, calls, clients },
+    causes: causes.map((cause) =>
+      cause.cause === "hidden"
+        ? { ...cause, hidden: textOf(hiddenText(cause.hidden, ["it"], report, program)) }
+        : cause
+    ),
+    ...rest,
+  };
 }
 
 /** Gives the sentences on hidden calls, if there can be any, in place of their facts. */
@@ -63,7 +75,7 @@ function withReasons(
   const { hidden } = facts;
   if (hidden === undefined) return facts;
   const reasons = hidden.map((each) => {
-    return { route: each.route, reason: textOf(hiddenText(each, report, program)) };
+    return { route: each.route, reason: textOf(hiddenText(each, ["it"], report, program)) };
   });
   return { ...facts, hidden: reasons };
 }

@@ -4,28 +4,42 @@ import { dayOf } from "../../http/timestamp.ts";
 import type { ClientHistory } from "../record/records.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import { longestShown, type SilentClient } from "../verdict/rhythms.ts";
-import { date, instant, path, type Phrase, phrase } from "./phrase.ts";
-import { count, MAX_IN_DETAIL, namesText, plural, routesText } from "./wording.ts";
+import { gapItems } from "./gap_sentences.ts";
+import { date, instant, type Item, path, type Phrase, phrase } from "./phrase.ts";
+import {
+  count,
+  MAX_IN_DETAIL,
+  namesText,
+  plural,
+  type ProgramNames,
+  routesText,
+} from "./wording.ts";
 
-/** Lists what the verdicts leave out. */
-export function omissionLines(report: UsageReport): Phrase[] {
+/** What verdicts leave out. */
+interface Omission extends Item {
+  /** The line if there are none below it. */
+  readonly alone?: Phrase;
+}
+
+/** Lists what the verdicts leave out, the weightiest first. */
+export function omissionsOf(report: UsageReport, program: ProgramNames): Omission[] {
+  const others = [...clientErrorLines(report), ...onRecordLines(report)];
   return [
-    ...announcedLines(report),
-    ...earlierLines(report),
-    ...onRecordLines(report),
-    ...clientErrorLines(report),
+    ...gapItems(report, program),
+    ...announcedLines(report).map((line) => ({ line })),
+    ...earlierOmissions(report),
+    ...others.map((line) => ({ line })),
   ];
 }
 
-/** Says which clear routes are announced until a sunset that has not passed. */
-function announcedLines({ verdicts, policies, now }: UsageReport): Phrase[] {
-  const sunsetOf = ({ route }: { readonly route: string }) => policies[route]?.sunsetAt;
-  const clear = verdicts.filter(({ state }) => state === "clear");
+/** Says which routes are announced until a sunset that has not passed. */
+function announcedLines({ verdicts }: UsageReport): Phrase[] {
+  const announced = verdicts.filter(({ state }) => state === "announced");
   // Reports run on Node 20, which has no Map.groupBy().
-  const sunsets = new Set(clear.map(sunsetOf).filter((sunset = 0) => sunset > now));
-  return [...sunsets].map((until = 0) => {
-    const announced = clear.filter((each) => sunsetOf(each) === until);
-    const names = routesText(announced.map(({ route }) => route));
+  const sunsets = new Set(announced.map(({ announcedUntil = 0 }) => announcedUntil));
+  return [...sunsets].map((until) => {
+    const routes = announced.filter(({ announcedUntil }) => announcedUntil === until);
+    const names = routesText(routes.map(({ route }) => route));
     return phrase(
       "Announced until ",
       instant(until),
@@ -36,39 +50,32 @@ function announcedLines({ verdicts, policies, now }: UsageReport): Phrase[] {
   });
 }
 
-/** Names who called clear routes, but not in the period. */
-function earlierLines({ verdicts, from, judged }: UsageReport): Phrase[] {
-  const clear = verdicts.filter(({ state }) => state === "clear");
-  const earlier = clear.flatMap(({ earlier }) => earlier)
-    .sort((a, b) => a.last < b.last ? 1 : a.last > b.last ? -1 : 0);
-  if (earlier.length === 0) return [];
-  const clients = new Set(earlier.map(({ client }) => client)).size;
-  const listed = earlier.slice(0, MAX_IN_DETAIL);
-  const more = earlier.length - listed.length;
-  return [
-    phrase(
-      `Left out: ${plural(clients, "client")} that last called before `,
-      date(from),
-      `${earlier.length > 1 ? ", the latest first" : ""}:`,
-    ),
-    ...listed.map((each) => phrase("  ", historyText(each, judged.length > 1))),
-    ...more > 0 ? [[`  and ${count(more)} more, which --json lists`]] : [],
-  ];
+/** Names who called each clear route, but not in the period; the latest first. */
+function earlierOmissions({ verdicts, from }: UsageReport): Omission[] {
+  return verdicts.filter(({ state, earlier }) => state !== "called" && earlier.length > 0)
+    .map(({ route, earlier }) => {
+      const listed = earlier.slice(0, MAX_IN_DETAIL);
+      const more = earlier.length - listed.length;
+      const clients = plural(earlier.length, "client");
+      const line = phrase(`${clients} last called `, path(route), " before ", date(from), ":");
+      return {
+        line,
+        alone: phrase(line, ` ${namesText(earlier.map(({ client }) => client))}`),
+        below: [
+          ...listed.map(historyText),
+          ...more > 0 ? [[`and ${count(more)} more, which --json lists`]] : [],
+        ],
+      };
+    });
 }
 
 /** Formats the days of a client, e.g. "app a: 9 calls on 3 days from … to …, at most 7 days apart". */
-export function historyText(history: ClientHistory, isWithRoute: boolean): Phrase {
-  const { route, client, calls, days, first, last, pause } = history;
+function historyText({ client, calls, days, first, last, pause }: ClientHistory): Phrase {
   const span = days === 1
     ? phrase(" on ", date(last))
     : phrase(` on ${plural(days, "day")} from `, date(first), " to ", date(last));
   const apart = pause === undefined ? "" : `, at most ${plural(pause, "day")} apart`;
-  return phrase(`${client}: ${plural(calls, "call")}`, toText(route, isWithRoute), span, apart);
-}
-
-/** Says to which route calls were, if the sentence has to name it. */
-function toText(route: string, isWithRoute: boolean): Phrase {
-  return isWithRoute ? phrase(" to ", path(route)) : [];
+  return phrase(`${client}: ${plural(calls, "call")}`, span, apart);
 }
 
 /** Formats what a client's rhythm makes due, and until when. */
@@ -77,7 +84,7 @@ export function dueText(silent: SilentClient, isWithRoute: boolean): Phrase {
   const apart = pause === undefined ? "" : `, at most ${plural(pause, "day")} apart`;
   return phrase(
     `${client}: ${plural(calls, "call")}`,
-    toText(route, isWithRoute),
+    isWithRoute ? phrase(" to ", path(route)) : [],
     ` on ${plural(days, "day")}${apart}, the last on `,
     date(last),
     "; silent for longer than that from ",
@@ -87,18 +94,15 @@ export function dueText(silent: SilentClient, isWithRoute: boolean): Phrase {
 }
 
 /** Says how far back calls are on record, and so what clear verdicts cannot see. */
-function onRecordLines({ verdicts, onRecordSince, now, isByRhythm }: UsageReport): Phrase[] {
-  if (onRecordSince === undefined || verdicts.every(({ state }) => state !== "clear")) return [];
-  const since = phrase("On record since ", date(dayOf(onRecordSince)));
-  const days = longestShown(now - onRecordSince);
+function onRecordLines({ verdicts, onRecordSince, asOf, isByRhythm }: UsageReport): Phrase[] {
+  const isClear = verdicts.some(({ state }) => state === "clear" || state === "announced");
+  if (onRecordSince === undefined || !isClear) return [];
+  const days = longestShown(asOf - onRecordSince);
+  const rare = isByRhythm
+    ? `less often than every ${plural(days, "day")} may not have shown its rhythm yet`
+    : "more rarely may not be on it";
   return [
-    isByRhythm
-      ? phrase(
-        since,
-        `: jobs more than ${plural(days, "day")} apart are not on it, or not with the three days ` +
-          "that show a rhythm.",
-      )
-      : phrase(since, ": what comes more rarely is not on it."),
+    phrase("The record starts on ", date(dayOf(onRecordSince)), `: a client that calls ${rare}.`),
   ];
 }
 

@@ -3,10 +3,9 @@
 import { escape } from "../../pages/html.ts";
 import type { RouteUsage, UsageReport } from "../verdict/report.ts";
 import type { ClientUsage } from "../verdict/sums.ts";
-import { basisLines } from "./basis_sentences.ts";
+import { basisItems } from "./basis_sentences.ts";
 import {
   hasManyRoutes,
-  madeText,
   periodText,
   requestsText,
   RULES,
@@ -15,49 +14,41 @@ import {
   titleText,
 } from "./call_sentences.ts";
 import { columnsOf } from "./client_columns.ts";
-import { doubtLines } from "./doubt_sentences.ts";
 import { picture } from "./picture.ts";
-import { details, htmlOf, list, pathText, phrase } from "./phrase.ts";
+import { details, htmlOf, list, listOfItems, pathText, phrase } from "./phrase.ts";
 import { OPERATOR_PAGE_STYLE, reportPage } from "./report_page.ts";
 import { dueLines, routeLines, verdictText } from "./verdict_sentences.ts";
 import { MAX_LISTED, plural, type ProgramNames } from "./wording.ts";
 
 /** The style's class for the colour of each verdict. */
-const COLOURS = { clear: "announced", called: "brownout", unknown: "deprecated" };
+const COLOURS = {
+  clear: "announced",
+  announced: "announced",
+  called: "brownout",
+  unknown: "deprecated",
+};
 
 export function usagePage(report: UsageReport, program: ProgramNames): string {
-  const { routes, verdict: { state } } = report;
+  const { routes, state } = report;
   return reportPage(
     titleText(report),
     OPERATOR_PAGE_STYLE,
-    `<p>${htmlOf(phrase(periodText(report), ". ", madeText(report)))}</p>
+    `<p>${htmlOf(phrase(periodText(report), "."))}</p>
 <section class="banner ${COLOURS[state]}" aria-label="Verdict">
-<p><strong>${htmlOf(verdictText(report))}</strong></p>
-${
-      list([
-        ...doubtLines(report, program),
-        ...dueLines(report, report.judged.length > 1),
-        ...basisLines(report, program),
-      ])
-    }
+<p><strong>${htmlOf(verdictText(report, program))}</strong></p>
 </section>
-${verdictSection(report, program)}
+${section("The verdict on each route", list(routeLines(report, program)))}
+${section("Who may call again", list(dueLines(report, report.judged.length > 1)))}
+${section("What the verdict leaves out", listOfItems(basisItems(report, program)))}
 ${clientSection(report)}
 ${routes.map((route) => routeSection(route, report)).join("\n")}
-<section>
-<h2>What is counted</h2>
-${list([...RULES.map((rule) => [rule]), sinceText(report)])}
-</section>`,
+${section("What is counted", list([...RULES.map((rule) => [rule]), sinceText(report)]))}`,
   );
 }
 
-function verdictSection(report: UsageReport, program: ProgramNames): string {
-  const lines = routeLines(report, program);
-  if (lines.length === 0) return "";
-  return `<section>
-<h2>The verdict on each route</h2>
-${list(lines)}
-</section>`;
+/** Renders a section, unless there is nothing in it. */
+function section(title: string, html: string): string {
+  return html === "" ? "" : `<section>\n<h2>${title}</h2>\n${html}\n</section>`;
 }
 
 function clientSection({ clients }: UsageReport): string {

@@ -5,8 +5,8 @@ import { code, escape } from "../../pages/html.ts";
 import { changes, contactLink, dates } from "../../pages/notice_parts.ts";
 import { listOf } from "../../pages/plain_text.ts";
 import { bareNameOf, kindOf } from "../record/client_names.ts";
-import type { Session } from "../record/records.ts";
-import { judgedRoutes } from "../verdict/announcements.ts";
+import { announcedPolicies, judgedRoutes } from "../verdict/announcements.ts";
+import type { ReadSession } from "../verdict/evidence.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import { callsIn, type ClientUsage } from "../verdict/sums.ts";
 import { RULES, sinceText } from "./call_sentences.ts";
@@ -30,7 +30,7 @@ import { plural } from "./wording.ts";
 /** The facts on the page besides the report. Unknown ones are left out. */
 export interface OwnerPageOptions {
   /** All sessions. Their policies show what was announced, and when. */
-  readonly sessions: readonly Session[];
+  readonly sessions: readonly ReadSession[];
   /** Returns the path that replaces a route, if any, e.g. `/media/:token`. */
   readonly successorOf?: ((route: string) => string | undefined) | undefined;
   /** The URL at which clients reach the server. */
@@ -42,7 +42,7 @@ export interface OwnerPageOptions {
 /** Renders the page from a report on one client. */
 export function ownerPage(report: UsageReport, options: OwnerPageOptions): string {
   const { sessions, successorOf, publicUrl, contact } = options;
-  const { client = "", clients: [usage], policies, now, from } = report;
+  const { client = "", clients: [usage], policies, asOf: now, from } = report;
   const called = report.routes.filter(({ calls }) => calls > 0);
   const endpoints = called.flatMap(({ route }) => {
     const policy = policies[route];
@@ -60,8 +60,11 @@ export function ownerPage(report: UsageReport, options: OwnerPageOptions): strin
     return reportPage(`${name} called no deprecated paths${host}`, "", `${origin}\n${text}`);
   }
   const notice = noticeAt(first.policy, endpoints, { now });
-  const announced = judgedRoutes(sessions).map(pathText);
-  const gone = endpoints.flatMap(({ path }) => announced.includes(path) ? [] : [path]);
+  const running = sessions.filter(({ isOver }) => !isOver); // which may have no route left
+  const served = running.length > 0
+    ? Object.keys(announcedPolicies(running))
+    : judgedRoutes(sessions);
+  const gone = called.flatMap(({ route }) => served.includes(route) ? [] : [pathText(route)]);
   const isRemoved = notice.endpoints
     .map(({ phase, path }) => phase === "removed" || gone.includes(path));
   const future = isRemoved.includes(true) ? "were or will be" : "will be";
@@ -108,7 +111,7 @@ function renderCalls({ calls, last, brownouts }: ClientUsage, report: UsageRepor
 function announcementText(
   route: string,
   report: UsageReport,
-  sessions: readonly Session[],
+  sessions: readonly ReadSession[],
 ): Phrase {
   const announcing = sessions.filter(({ policies }) => Object.hasOwn(policies, route));
   const since = Math.min(...announcing.map(({ began }) => began));

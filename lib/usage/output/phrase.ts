@@ -14,6 +14,12 @@ type Part = string | { readonly kind: "date" | "path" | "code"; readonly text: s
 /** A sentence, or a piece of one. */
 export type Phrase = readonly Part[];
 
+/** A line of a list, and the lines below it. */
+export interface Item {
+  readonly line: Phrase;
+  readonly below?: readonly Phrase[];
+}
+
 /** Returns a phrase of texts, parts and other phrases. */
 export function phrase(...pieces: readonly (Part | Phrase)[]): Phrase {
   return pieces.flat();
@@ -93,8 +99,13 @@ export function pathText(route: string): string {
 }
 
 export function list(phrases: readonly Phrase[]): string {
-  if (phrases.length === 0) return "";
-  return `<ul>\n${phrases.map((each) => `<li>${htmlOf(each)}</li>`).join("\n")}\n</ul>`;
+  return listOfItems(phrases.map((line) => ({ line })));
+}
+
+export function listOfItems(items: readonly Item[]): string {
+  if (items.length === 0) return "";
+  const lines = items.map(({ line, below = [] }) => `<li>${htmlOf(line)}${list(below)}</li>`);
+  return `<ul>\n${lines.join("\n")}\n</ul>`;
 }
 
 export function details(summary: string, html: string): string {

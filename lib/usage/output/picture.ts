@@ -12,7 +12,13 @@ import { plural } from "./wording.ts";
 const AXIS_Y = 85;
 
 /** The position of each mark below the axis. */
-const MARK_Y: Readonly<Record<DayNote["kind"], number>> = { brownout: 89, incomplete: 95 };
+const MARK_Y: Readonly<Record<DayNote["kind"], number>> = { brownout: 89, "not on record": 95 };
+
+/** The style's class of each mark. */
+const CLASSES: Readonly<Record<DayNote["kind"], string>> = {
+  brownout: "brownout",
+  "not on record": "unrecorded",
+};
 
 /**
  * Draws a bar for each day, with marks below it for its notes, and lists the same in numbers.
@@ -44,18 +50,20 @@ export function picture(
     };
     const marks = notes.map(({ kind }) => {
       kinds.add(kind);
-      return rect(kind, MARK_Y[kind], 5);
+      return rect(CLASSES[kind], MARK_Y[kind], 5);
     });
     if (isBrief) return marks.join("");
     const shapes = [bar("calls", calls), bar("brownout", byPhase.brownout), ...marks];
     return `<g><title>${escape(titleOf(text))}</title>${shapes.join("")}</g>`;
   });
   const entry = (kind: DayNote["kind"]) =>
-    kinds.has(kind) ? `<span><i class="${kind}">■</i> ${titleOf(noteText({ kind }))}</span>` : "";
+    kinds.has(kind)
+      ? `<span><i class="${CLASSES[kind]}">■</i> ${titleOf(noteText({ kind }))}</span>`
+      : "";
   const legend = [
     `<span><i>■</i> calls; busiest day: ${plural(most, "call")}</span>`,
     entry("brownout"),
-    entry("incomplete"),
+    entry("not on record"),
   ];
   return `<figure>
 <svg viewBox="0 0 ${days.length} 100" preserveAspectRatio="none" role="img" aria-label="Calls per day">

@@ -24,10 +24,10 @@ figure { margin: .5rem 0; break-inside: avoid; }
 svg { display: block; width: 100%; height: 6rem; }
 rect { fill: var(--link); }
 rect.brownout { fill: var(--brownout); }
-rect.incomplete, rect.axis { fill: var(--soft); }
+rect.unrecorded, rect.axis { fill: var(--soft); }
 i { color: var(--link); }
 i.brownout { color: var(--brownout); background: none; }
-i.incomplete { color: var(--soft); }
+i.unrecorded { color: var(--soft); }
 .axis { display: flex; justify-content: space-between; }
 figcaption span { display: inline-block; margin-right: 1rem; }
 `;

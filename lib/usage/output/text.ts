@@ -3,7 +3,7 @@
 import { notesOf } from "../verdict/day_notes.ts";
 import type { DayUsage, RouteUsage, UsageReport } from "../verdict/report.ts";
 import type { ClientUsage } from "../verdict/sums.ts";
-import { basisLines } from "./basis_sentences.ts";
+import { basisItems, gateBasisLines } from "./basis_sentences.ts";
 import {
   hasManyRoutes,
   madeText,
@@ -16,10 +16,8 @@ import {
   titleText,
 } from "./call_sentences.ts";
 import { columnsOf } from "./client_columns.ts";
-import { clientLines } from "./client_sentences.ts";
-import { doubtLines } from "./doubt_sentences.ts";
-import { type Phrase, textOf } from "./phrase.ts";
-import { dueLines, routeLine, verdictText } from "./verdict_sentences.ts";
+import { type Item, type Phrase, textOf } from "./phrase.ts";
+import { dueLines, routeLine, routeLines, verdictText } from "./verdict_sentences.ts";
 import { count, MAX_LISTED, plural, type ProgramNames } from "./wording.ts";
 
 /** The length of the longest bar, in characters. */
@@ -30,10 +28,10 @@ export function usageText(report: UsageReport, program: ProgramNames): string {
   const { judged, routes, clients } = report;
   return [
     ...judged.length === 0 ? [titleText(report)] : [],
-    [textOf(verdictText(report)), ...indented(doubtLines(report, program))].join("\n"),
+    textOf(verdictText(report, program)),
     ...routes.map((route) => routeText(route, report, program)),
     ...clients.length === 0 ? [] : [daysText(report)],
-    basisLines(report, program).map(textOf).join("\n"),
+    basisItems(report, program).flatMap(linesOf).join("\n"),
     [
       `${titleText(report)} from ${textOf(periodText(report))}`,
       `${textOf(madeText(report))} ${textOf(sinceText(report))}`,
@@ -42,25 +40,18 @@ export function usageText(report: UsageReport, program: ProgramNames): string {
   ].join("\n\n");
 }
 
-/** Formats the verdict, then those on the routes with their clients, and then their basis. */
+/** Formats the verdict in a line, then that on each of several routes, and then what they leave out. */
 export function gateText(report: UsageReport, program: ProgramNames): string {
-  const { verdicts, routes } = report;
-  const clientsOf = (route: string) =>
-    clientLines(
-      (routes.find((each) => each.route === route)?.clients ?? []).toSorted((a, b) =>
-        b.last - a.last
-      ),
-    );
-  const lines = verdicts.flatMap((verdict) => [
-    ...verdicts.length > 1 ? [textOf(routeLine(verdict, report, program))] : [],
-    ...indented([...clientsOf(verdict.route), ...dueLines(verdict)]),
-  ]);
-  return [
-    textOf(verdictText(report)),
-    ...indented(doubtLines(report, program)),
-    ...lines,
-    ...basisLines(report, program).map(textOf),
-  ].join("\n");
+  const lines = [
+    verdictText(report, program),
+    ...routeLines(report, program),
+    ...gateBasisLines(report, program),
+  ];
+  return lines.map(textOf).join("\n");
+}
+
+function linesOf({ line, below = [] }: Item): string[] {
+  return [textOf(line), ...indented(below)];
 }
 
 function indented(lines: readonly Phrase[]): string[] {
@@ -96,9 +87,9 @@ function dayLines({ route, days }: RouteUsage, report: UsageReport): string[] {
   const policy = report.policies[route];
   const most = Math.max(...days.map(({ calls }) => calls), 1);
   const width = count(most).length;
-  // Days of an incomplete record are left out, unless they have calls: sinceText() covers them.
-  const isShown = ({ day, isWhole }: DayUsage) =>
-    !hasManyRoutes(report) && (isWhole || day === today);
+  // Days that are not on record are left out, unless they have calls: the gaps cover them.
+  const isShown = ({ day, isOnRecord }: DayUsage) =>
+    !hasManyRoutes(report) && (isOnRecord || day === today);
   return days.filter((each) => each.calls > 0 || isShown(each)).map((usage) => {
     const { day, calls } = usage;
     const bar = "█".repeat(Math.ceil(calls / most * BAR_LENGTH));

@@ -2,71 +2,119 @@
 
 import type { UsageReport } from "../verdict/report.ts";
 import type { SilentClients } from "../verdict/rhythms.ts";
-import type { RouteVerdict } from "../verdict/route_verdicts.ts";
 import { callsIn } from "../verdict/sums.ts";
-import { wordsText } from "./basis_sentences.ts";
-import { byText, periodText } from "./call_sentences.ts";
-import { reasonsText } from "./doubt_sentences.ts";
+import type { RouteVerdict } from "../verdict/verdict.ts";
+import { byText, spanText } from "./call_sentences.ts";
+import { causesText, type RoutesNamed } from "./cause_sentences.ts";
 import { dueText } from "./omission_sentences.ts";
-import { instant, path, type Phrase, phrase } from "./phrase.ts";
-import { count, MAX_LISTED, namesText, plural, type ProgramNames, routesText } from "./wording.ts";
+import { enumerated, instant, path, type Phrase, phrase, textOf } from "./phrase.ts";
+import { MAX_LISTED, namesText, plural, type ProgramNames, routesText } from "./wording.ts";
 
-export function verdictText(report: UsageReport): Phrase {
-  const { verdict, clients, ignored, atMost, judged, due, isByRhythm } = report;
+/** Says the verdict on all routes in one line. */
+export function verdictText(report: UsageReport, program: ProgramNames): Phrase {
+  const { state, judged } = report;
   if (judged.length === 0) {
-    return ["Unknown: no server deprecates a route, so there is no verdict."];
+    return ["Unknown: no process counts a deprecated route, so there is no verdict."];
   }
-  const to = phrase(" to ", routesText(judged), byText(report));
-  const span = phrase("from ", periodText(report));
-  const none = ignored.some(({ calls }) => calls > 0) ? "no other calls" : "no calls";
-  const calls = clients.length === 0 ? none : plural(callsIn(clients), "call");
-  switch (verdict.state) {
-    case "clear": {
-      const isAllowed = clients.length + due.length > 0;
-      const allowed = isAllowed ? `, at most ${count(atMost)} allowed,` : "";
-      const words = wordsText(verdict.trusted);
-      const trust = words === "" ? "" : `, on your word ${words}`;
-      const more = isByRhythm ? `, ${dueCountText(due)}` : "";
-      return phrase(
-        `Clear${trust}: ${calls}`,
-        to,
-        `${allowed} `,
-        span,
-        `${more}, and the record is complete.`,
-      );
-    }
-    case "called": {
-      const names = [...new Set(due.map(({ client }) => client))];
-      const rare = `${plural(names.length, "client")} ${names.length === 1 ? "calls" : "call"} ` +
-        `more rarely: ${namesText(names)}`;
-      const [first] = clients;
-      if (first === undefined) {
-        return phrase(`Still called: ${calls}`, to, " ", span, `, but ${rare}.`);
-      }
-      const latest = clients.reduce((a, b) => b.last > a.last ? b : a, first);
-      const called = judged.filter((route) => clients.some(({ routes }) => routes.includes(route)));
-      const isOfOne = report.client !== undefined;
-      const by = isOfOne ? byText(report) : ` by ${plural(clients.length, "client")}`;
-      const lastBy = isOfOne ? "" : ` by ${latest.client}`;
-      return phrase(
-        `Still called: ${calls} to `,
-        routesText(called),
-        `${by} `,
-        span,
-        `, the last${lastBy} recorded at `,
-        instant(latest.last),
-        `${names.length === 0 ? "" : `; and ${rare}`}.`,
-      );
-    }
+  const none = phrase(
+    noCallText(report),
+    " to ",
+    routesText(judged),
+    byText(report),
+    " ",
+    spanText(report),
+  );
+  switch (state) {
+    case "called":
+      return calledText(report);
     case "unknown":
+      return phrase("Unknown: ", none, ", but ", unknownText(report, program), ".");
+    case "announced":
       return phrase(
-        `Unknown: ${calls}`,
-        to,
-        " counted ",
-        span,
-        ", but some may be missing.",
+        "Clear, but announced until ",
+        instant(report.announcedUntil ?? report.asOf),
+        ": ",
+        none,
+        ...dueCountText(report),
+        ".",
       );
+    case "clear":
+      return phrase("Clear: ", none, ...dueCountText(report), ".");
   }
+}
+
+/** Says why the verdict on all routes is unknown. */
+function unknownText(report: UsageReport, program: ProgramNames): Phrase {
+  const routes = unknownIn(report).map(({ route }) => route);
+  return sharedReason(report, program) ??
+    phrase(routesText(routes), " are unknown, each for a reason of its own");
+}
+
+/** Returns why routes are unknown, if the reason is the same for all that are. */
+function sharedReason(report: UsageReport, program: ProgramNames): Phrase | undefined {
+  const unknown = unknownIn(report);
+  const reasonOf = (verdict: RouteVerdict, routes: RoutesNamed) =>
+    causesText(verdict, routes, report, program);
+  const [first, ...others] = unknown;
+  if (first === undefined) return undefined;
+  const reason = textOf(reasonOf(first, IT));
+  if (others.some((other) => textOf(reasonOf(other, IT)) !== reason)) return undefined;
+  const isOfAll = unknown.length === report.verdicts.length; // which the sentence has just named
+  if (isOfAll) return reasonOf(first, others.length === 0 ? IT : THEM);
+  const names = routesText(unknown.map(({ route }) => route));
+  return reasonOf(first, { object: names, attribute: phrase(" of ", names) });
+}
+
+const IT: RoutesNamed = { object: ["it"], attribute: [] };
+const THEM: RoutesNamed = { object: ["them"], attribute: [] };
+
+function unknownIn({ verdicts }: UsageReport): RouteVerdict[] {
+  return verdicts.filter(({ state }) => state === "unknown");
+}
+
+/** Says which calls there are none of. */
+function noCallText({ ignored }: UsageReport): string {
+  const own = ignored.filter(({ calls }) => calls > 0);
+  if (own.length === 0) return "no call on record";
+  const calls = own.map(({ client, calls }) => `${plural(calls, "call")} by ${client}`);
+  return `apart from ${textOfList(calls)}, no call on record`;
+}
+
+function textOfList(texts: readonly string[]): string {
+  return enumerated(texts.map((text) => [text])).join("");
+}
+
+function calledText(report: UsageReport): Phrase {
+  const { clients, judged, due } = report;
+  const names = [...new Set(due.map(({ client }) => client))];
+  const rare = `${plural(names.length, "client")} that ${names.length === 1 ? "calls" : "call"} ` +
+    `more rarely may call again: ${namesText(names)}`;
+  const [first] = clients;
+  const span = spanText(report);
+  if (first === undefined) {
+    return phrase(
+      `Still called: ${noCallText(report)} to `,
+      routesText(judged),
+      byText(report),
+      " ",
+      span,
+      `, but ${rare}.`,
+    );
+  }
+  const latest = clients.reduce((a, b) => b.last > a.last ? b : a, first);
+  const called = judged.filter((route) => clients.some(({ routes }) => routes.includes(route)));
+  const isOfOne = report.client !== undefined;
+  const by = isOfOne ? byText(report) : ` by ${plural(clients.length, "client")}`;
+  const lastBy = isOfOne ? "" : ` by ${latest.client}`;
+  return phrase(
+    `Still called: ${plural(callsIn(clients), "call")} to `,
+    routesText(called),
+    `${by} `,
+    span,
+    `, the last${lastBy} recorded at `,
+    instant(latest.last),
+    `${names.length === 0 ? "" : `; and ${rare}`}.`,
+  );
 }
 
 /** Lists the verdict on each route, if there are several. */
@@ -75,13 +123,9 @@ export function routeLines(report: UsageReport, program: ProgramNames): Phrase[]
   return verdicts.length > 1 ? verdicts.map((each) => routeLine(each, report, program)) : [];
 }
 
-/** Says how many clients are due to call again, and how often they called on their last days. */
-function dueCountText(due: SilentClients["due"]): string {
-  if (due.length === 0) return "no client is due by its rhythm";
-  const calls = plural(due.reduce((sum, { lastCalls }) => sum + lastCalls, 0), "call");
-  return due.length === 1
-    ? `1 client is due by its rhythm, with ${calls} on its last day`
-    : `${count(due.length)} clients are due by their rhythm, with ${calls} on their last days`;
+/** Says that no client is due, if each was asked for its rhythm. */
+function dueCountText({ isByRhythm }: UsageReport): string[] {
+  return isByRhythm ? [", and no client is due by its rhythm"] : [];
 }
 
 /** Lists the clients that are due to call a route again. */
@@ -100,34 +144,26 @@ export function routeLine(
   report: UsageReport,
   program: ProgramNames,
 ): Phrase {
-  const { route, clients, due } = verdict;
-  const calls = plural(verdict.calls, "call");
+  const { route, clients, due, announcedUntil } = verdict;
   switch (verdict.state) {
-    case "clear": {
-      const word = wordsText(verdict.trusted) === "" ? "" : " on your word";
-      const called = [
-        ...clients.length === 0 ? [] : [calls],
-        ...due.length === 0 ? [] : [dueCountText(due)],
-      ];
-      const allowed = called.length === 0
-        ? ""
-        : `, ${called.join(", ")}, at most ${count(report.atMost)} allowed`;
-      return phrase(path(route), `: clear${word}${allowed}`);
-    }
+    case "clear":
+      return phrase(path(route), ": clear");
+    case "announced":
+      return phrase(path(route), ": clear, but announced until ", instant(announcedUntil ?? 0));
     case "called": {
       if (clients.length === 0) {
         return phrase(path(route), `: called, by the rhythm of ${plural(due.length, "client")}`);
       }
       const last = Math.max(...clients.map(({ last }) => last));
+      const calls = plural(verdict.calls, "call");
       return phrase(path(route), `: called, ${calls}, the last recorded at `, instant(last));
     }
     case "unknown": {
-      const counted = clients.length === 0 ? "no calls" : calls;
-      return phrase(
-        path(route),
-        `: unknown, ${counted} counted, but `,
-        reasonsText(verdict, report, program),
-      );
+      const isSaid = report.state === "unknown" && sharedReason(report, program) !== undefined;
+      const why = isSaid
+        ? [", for the reason above"]
+        : phrase(", because ", causesText(verdict, IT, report, program));
+      return phrase(path(route), ": unknown", why);
     }
   }
 }

@@ -1,6 +1,5 @@
 /** How numbers, spans of time and long lists are written, and what a program is called. */
 
-import type { Interval } from "../../lifecycle/instant.ts";
 import type { ProcessIdentity, Session } from "../record/records.ts";
 import { enumerated, instant, path, type Phrase, phrase } from "./phrase.ts";
 
@@ -14,6 +13,10 @@ export interface ProgramNames {
   readonly howNotToProbe: string;
   /** The setting of the days to retain, e.g. `USAGE_DAYS`. */
   readonly retainSetting: string;
+  /** What a process does that says that it stops, e.g. "stops with SIGTERM". */
+  readonly howItStops: string;
+  /** The instruction to have no time without a process, e.g. "keep a server running". */
+  readonly howToAvoidStops: string;
 }
 
 /** The limit on lines in a list, or names in a cell. The JSON has them all. Routes have no limit. */
@@ -32,12 +35,14 @@ export function plural(value: number, noun: string, ending = "s"): string {
   return `${count(value)} ${noun}${value === 1 ? "" : ending}`;
 }
 
-/** What names the session of a doubt, where it is known. */
-type SessionName = Partial<{ readonly session: string; readonly process: ProcessIdentity }>;
+/** What names a process, where it is known. */
+type ProcessName = Partial<{ readonly process: ProcessIdentity }>;
 
-/** Names the session of a doubt: "session 3d3a… (process 4711 on web-1, …)", or "a process". */
-export function processText({ session: id, process }: SessionName): Phrase {
-  return id === undefined || process === undefined ? ["a process"] : sessionText({ id, process });
+/** Names a process for people, e.g. "process 4711 on web-1", or "a process". */
+export function processText({ process }: ProcessName): Phrase {
+  if (process === undefined) return ["a process"];
+  const { machine, pid } = process;
+  return [`process ${pid}${machine === undefined ? "" : ` on ${machine}`}`];
 }
 
 /** Names a session, e.g. "session 3d3a… (process 4711 on web-1, started at 2026-11-22T03:00:00Z)". */
@@ -45,17 +50,6 @@ export function sessionText({ id, process }: Pick<Session, "id" | "process">): P
   const { machine, pid, started } = process;
   const place = machine === undefined ? "" : ` on ${machine}`;
   return phrase(`session ${id} (process ${pid}${place}, started at `, instant(started), ")");
-}
-
-/** Formats how many processes ended while they answered calls, as far as the record shows. */
-export function endedText(processes: number): string {
-  const were = processes === 1 ? "was" : "were";
-  return `${plural(processes, "process", "es")} ended or ${were} cut off`;
-}
-
-/** Returns the number of processes that doubts are about. */
-export function countProcesses(doubts: readonly { readonly session?: unknown }[]): number {
-  return new Set(doubts.map(({ session }) => session)).size;
 }
 
 /** Names routes, e.g. "/v1/songs and /v1/albums", or counts them, e.g. "40 routes". */
@@ -72,20 +66,25 @@ export function namesText(clients: readonly string[]): string {
   return listed.join(", ") + (more > 0 ? `, and ${plural(more, "more client")}` : "");
 }
 
+/** A time that may have no end. */
+type Span = { readonly start: number; readonly end?: number | undefined };
+
 /** Formats an interval with its length, e.g. "2027-06-10T09:00:00Z to … (10 min)". */
-export function intervalText(start: number, end: number): Phrase {
+export function intervalText({ start, end = start }: Span): Phrase {
   return phrase(instant(start), " to ", instant(end), ` (${durationText(end - start)})`);
 }
 
-/** Formats how long stops took together, e.g. "3 h 10 min". */
-export function totalText(stops: readonly Interval[]): string {
-  return durationText(stops.reduce((sum, { start, end }) => sum + end - start, 0));
+/** Formats how long intervals took together, e.g. "3 h 10 min". */
+export function totalText(intervals: readonly Span[]): string {
+  return durationText(intervals.reduce((sum, { start, end = start }) => sum + end - start, 0));
 }
 
-/** Formats a duration to the minute, e.g. "3 h 10 min". */
-function durationText(milliseconds: number): string {
-  const minutes = Math.round(milliseconds / 60_000);
-  return minutes < 60
-    ? `${minutes} min`
-    : `${count(Math.floor(minutes / 60))} h ${minutes % 60} min`;
+/** Formats a duration to the minute, or the second below one, e.g. "3 h 10 min", "3 h" or "50 s". */
+export function durationText(milliseconds: number): string {
+  const seconds = Math.round(milliseconds / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.round(seconds / 60);
+  const hours = minutes < 60 ? [] : [`${count(Math.floor(minutes / 60))} h`];
+  const rest = hours.length > 0 && minutes % 60 === 0 ? [] : [`${minutes % 60} min`];
+  return [...hours, ...rest].join(" ");
 }

@@ -3,78 +3,62 @@
  * `tests/usage/record/ledger_suite.ts`.
  */
 
-import { yieldToRequests } from "../../async/yield.ts";
-import {
-  chunksOf,
-  type Database,
-  pages,
-  type Row,
-  type Statement,
-} from "../../database/sql/database.ts";
-import { RefusedError } from "../../errors/refused_error.ts";
-import { additionOf, clientDaysOf, daysAdditionOf, jsonOf, KEY_COLUMNS } from "./additions.ts";
+import { type Database, pages, type Row, type Statement } from "../../database/sql/database.ts";
 import { DAY_MS, dayNumberOf, dayOf } from "../../http/timestamp.ts";
+import type { RoutePolicies } from "../../lifecycle/policy.ts";
+import { additionsOf, KEY_COLUMNS } from "./additions.ts";
 import { HOLD_COLUMNS, type ReadHolds, readHolds, type RecordedHold } from "./holds.ts";
-import { PATIENCE_MS } from "./intents.ts";
 import {
   type ClientHistory,
-  type FlushPart,
-  type HeartbeatIntents,
-  type Intent,
-  keyOf,
-  LEASE_MS,
   type LedgerTime,
   MAX_PART_ROWS,
+  type Part,
   type Session,
+  type SessionFacts,
   SHORTEST_GAP_MS,
   USAGE_KEY,
   type UsageRow,
 } from "./records.ts";
 
-const SESSION_COLUMNS =
-  "id, policies, unmounted, may_serve_unrecorded, public_url, contact, retain_days, " +
-  "machine, pid, process_started, began, reported, timeline, sequence, ended";
+const SESSION_COLUMNS = "id, opened, machine, pid, process_started, policies, on_demand, " +
+  "public_url, contact, retain_days, began, reported, written, sequence, ended, lost";
 
 /** The limit on the holds that are read at once: those that end last. */
 const MAX_HOLDS = 1_000;
 
-/** The facts with which a session begins. */
-export type NewSession = Omit<Session, "began" | "reported" | "timeline" | "ended">;
-
-/** The routes of a process, by whether they are mounted. */
-export type Mounts = Pick<Session, "policies" | "unmounted">;
-
-/** The effects of a new session on the process's previous one, and on the record. */
-export interface BeginOptions {
-  /** The process's previous session, to lapse. If its sequence number differs, nothing is done. */
-  readonly lapsed?: Session | undefined;
-  /** The process's previous session, if the ledger lost its state: the record starts again. */
-  readonly lost?: Session | undefined;
-}
-
-export interface BegunSession {
-  readonly began: number;
-  readonly timeline: string;
-  /** The ids of the intents that it has from its previous session. */
-  readonly intents: readonly string[];
-}
-
-/** The times of a ledger when a part was recorded, and with a heartbeat the holds. */
-interface AddedPart extends LedgerTime {
-  readonly holds?: ReadHolds;
-}
-
 /** The days on which clients called are retained this many times as long as counts. */
 const HISTORY_FACTOR = 3;
 
+/** A session to begin. */
+export interface NewSession extends SessionFacts, Pick<Session, "id" | "policies"> {
+  /**
+   * The session before it, as the process has written it, if there is one. If the ledger does not have
+   * it so, it has lost calls.
+   */
+  readonly continued: Pick<Session, "id" | "sequence"> | undefined;
+  /** When the process opened the record, by the ledger's time, or before. */
+  readonly start: number;
+  /**
+   * Whether the database's clock is a minute or more behind the ledger's time. Then instants that are
+   * ahead of it become the time at which this is written, and the record starts again.
+   */
+  readonly isClockBehind: boolean;
+}
+
+/** What is known of a session that has begun. */
+type Begun = { readonly holds: ReadHolds } & Pick<Session, "lost">;
+
 /**
  * A ledger in the tables `media_head_ledger`, `media_head_usage`, `media_head_day`,
- * `media_head_session`, `media_head_intent` and `media_head_hold`. Every method throws {@linkcode StorageError} if the engine fails.
+ * `media_head_session` and `media_head_hold`. Every method throws {@linkcode StorageError} if the
+ * engine fails.
  */
 export class Ledger {
   readonly #database: Database;
   /** The ledger's time as an SQL expression. */
   readonly #now: string;
+  /** The holds that have begun, as JSON, as an SQL expression. */
+  readonly #holds: string;
 
   /** @param database Closed by the caller. */
   constructor(database: Database) {
@@ -83,11 +67,7 @@ export class Ledger {
     this.#now = `(SELECT CASE WHEN max(reported) > ${currentTime} THEN max(reported)
           ELSE ${currentTime} END
         FROM media_head_session)`;
-  }
-
-  /** The holds that have begun, as JSON, as an SQL expression. */
-  get #holds(): string {
-    return `(SELECT ${this.#database.listOf(HOLD_COLUMNS)}
+    this.#holds = `(SELECT ${database.listOf(HOLD_COLUMNS)}
         FROM (SELECT * FROM media_head_hold WHERE since <= ${this.#now}
           ORDER BY until DESC, id LIMIT ${MAX_HOLDS}) AS latest)`;
   }
@@ -103,220 +83,102 @@ export class Ledger {
   }
 
   /**
-   * Returns the database's timeline. It changes when the database is restored or fails over, where
-   * the engine can tell.
+   * Begins a session with its first part, and ends those that its process began before. Does nothing
+   * if it has begun already.
    *
-   * @throws {RefusedError} If the database is a replica, which may be behind.
+   * @returns The holds, and since when calls are lost, if it has begun now.
    */
-  async timeline(): Promise<string> {
-    const text = `SELECT ${this.#database.timeline} AS timeline`;
-    const timeline = (await this.#database.query({ text }))[0]?.["timeline"];
-    if (typeof timeline === "string") return timeline;
-    throw new RefusedError("the database is a replica, which may be behind; expected the primary");
-  }
-
-  /**
-   * Begins a session now. The record starts with the first session. It starts again, a lease later
-   * than now, if a session was lost, or if the database's clock is a minute or more behind the
-   * ledger's time: by then, no intent that was lost is in use any more. A session that is sent again
-   * begins again. It takes the intents of the previous session, and renews them.
-   *
-   * @returns `undefined` if the session to lapse has another sequence number or has ended. In that
-   *   case, nothing is recorded.
-   */
-  async begin(
-    session: NewSession,
-    { lapsed, lost }: BeginOptions = {},
-  ): Promise<BegunSession | undefined> {
-    const { id, policies, process, sequence } = session;
-    const { mayServeUnrecorded = false, publicUrl, contact, retainDays } = session;
-    const lapse = "UPDATE media_head_session SET ended = 'lapsed' WHERE id = $1 AND ended IS NULL";
-    const ending: Statement[] = [];
-    if (lapsed !== undefined) {
-      const text = `${lapse} AND sequence = $2 RETURNING id`;
-      ending.push({ text, values: [lapsed.id, lapsed.sequence] });
-    }
-    if (lost !== undefined) ending.push({ text: lapse, values: [lost.id] });
-    const first: Statement = {
-      text: `UPDATE media_head_ledger SET started = ${this.#now} WHERE started IS NULL`,
-    };
-    const restart: Statement = {
-      text: `UPDATE media_head_ledger
-             SET started = CASE WHEN started > ${this.#now} + ${LEASE_MS} THEN started
-                           ELSE ${this.#now} + ${LEASE_MS} END
-             WHERE $1 = 1 OR ${this.#now} - ${this.#database.currentTime} >= ${SHORTEST_GAP_MS}`,
-      values: [lost === undefined ? 0 : 1],
-    };
-    const beginning: Statement = {
-      text: `INSERT INTO media_head_session
-               (id, policies, machine, pid, process_started, began, reported, timeline, sequence,
-               may_serve_unrecorded, public_url, contact, retain_days, unmounted)
-             SELECT $1, $2, $3, CAST($4 AS bigint), CAST($5 AS bigint), now, now,
-               ${this.#database.timeline}, $6, CAST($7 AS bigint), $8, $9, CAST($10 AS bigint),
-               $11
-             FROM (SELECT ${this.#now} AS now) AS time WHERE true
-             ON CONFLICT (id) DO UPDATE SET began = excluded.began, reported = excluded.reported,
-             timeline = excluded.timeline, policies = excluded.policies,
-             unmounted = excluded.unmounted
-             RETURNING began, timeline`,
+  async begin(session: NewSession, part: Part): Promise<Begun | undefined> {
+    const { id, opened, process, policies, onDemand, publicUrl, contact, retainDays } = session;
+    const { continued } = session;
+    const { before, isLast, isStopped } = part;
+    // Until the first heartbeat is written as a whole, nothing vouches for what was answered since the
+    // last report.
+    const insertion: Statement = {
+      text: `INSERT INTO media_head_session (${SESSION_COLUMNS})
+             SELECT $1, $2, $3, CAST($4 AS bigint), CAST($5 AS bigint), $6, CAST($7 AS bigint),
+               $8, $9, CAST($10 AS bigint), now,
+               CASE WHEN $11 = 1 AND CAST($12 AS bigint) BETWEEN earlier AND now
+                 THEN CAST($12 AS bigint) ELSE earlier END,
+               now, 1, $13, CASE WHEN CAST($14 AS text) IS NOT NULL AND NOT EXISTS (
+                 SELECT 1 FROM media_head_session WHERE id = $14 AND sequence = CAST($15 AS bigint)
+               ) THEN earlier END
+             FROM (
+               SELECT now, coalesce(
+                 (SELECT max(reported) FROM media_head_session WHERE opened = $2),
+                 CASE WHEN CAST($16 AS bigint) < now THEN CAST($16 AS bigint) ELSE now END
+               ) AS earlier
+               FROM (SELECT ${this.#now} AS now) AS time
+             ) AS times WHERE true
+             ON CONFLICT (id) DO NOTHING RETURNING lost, ${this.#holds} AS holds`,
       values: [
         id,
-        JSON.stringify(policies),
+        opened,
         process.machine ?? null,
         process.pid,
         process.started,
-        sequence,
-        Number(mayServeUnrecorded),
+        JSON.stringify(policies),
+        Number(onDemand),
         publicUrl ?? null,
         contact ?? null,
         retainDays,
-        jsonOf(session.unmounted),
+        Number(isLast),
+        before,
+        isLast && isStopped ? "stopped" : null,
+        continued?.id ?? null,
+        continued?.sequence ?? null,
+        session.start,
       ],
     };
-    const taking: Statement = {
-      text: `UPDATE media_head_intent SET session = $1, until = ${this.#now} + ${LEASE_MS},
-             sequence = CASE WHEN session = $1 THEN sequence ELSE 0 END
-             WHERE session IN ($1, $2) RETURNING id`,
-      values: [id, (lapsed ?? lost)?.id ?? id],
+    // Whatever has begun: one that this ends although it lands late is continued in another one.
+    const ending: Statement = {
+      text: `UPDATE media_head_session SET ended = 'continued'
+             WHERE opened = $1 AND id <> $2 AND ended IS NULL`,
+      values: [opened, id],
     };
-    const statements = [...ending, first, restart, beginning, taking];
-    const results = await this.#database.transact(statements, {
-      isConditional: lapsed !== undefined,
-      isSynced: true,
-    });
-    const [begun] = results.at(ending.length + 2) ?? [];
-    if (begun === undefined) return undefined;
-    return {
-      began: begun["began"] as number,
-      timeline: begun["timeline"] as string,
-      intents: (results.at(ending.length + 3) ?? []).map(({ id }) => id as string),
-    };
+    const statements = [
+      insertion,
+      ending,
+      ...additionsOf(this.#database, this.#now, part.counts),
+      ...session.isClockBehind ? bringingBack(this.#database) : [],
+    ];
+    const [begun] = await this.#database.transact(statements, { isConditional: true });
+    return begun?.[0] && { holds: holdsIn(begun[0]), lost: lostIn(begun[0]) };
   }
 
   /**
-   * Records which routes a session has mounted, from its beginning on.
-   *
-   * @returns Whether the session was there, and had not ended.
-   */
-  async mount({ id }: Pick<Session, "id">, mounts: Mounts): Promise<boolean> {
-    const { policies, unmounted } = mounts;
-    const update: Statement = {
-      text: `UPDATE media_head_session SET policies = $2, unmounted = $3
-             WHERE id = $1 AND ended IS NULL RETURNING id`,
-      values: [id, JSON.stringify(policies), jsonOf(unmounted)],
-    };
-    const [updated] = await this.#database.transact([update], { isSynced: true });
-    return updated?.length === 1;
-  }
-
-  /**
-   * Records one part of a flush: extends the session, and adds the counts to those with the same
-   * key and day. A heartbeat also changes the intents, and is dated with the ledger's time.
+   * Adds a part to a session.
    *
    * @param session The session before this part.
-   * @param livedUntil The process has not lived through the ledger's time from this instant on, so
-   *   a heartbeat then is not recorded.
-   * @returns The times of the ledger, and with a heartbeat the holds, if the part was recorded. It
-   *   is not if the session is missing, has another sequence number, has ended, or had its last
-   *   heartbeat set back by a restart of the record; nor is a heartbeat on another timeline of the
-   *   database, or if the ledger's time was set back since the heartbeat was written.
+   * @param policies The policies that the session announces from its beginning on, if they change.
+   * @returns The holds, if the part was written. It is not if the session is missing, has another
+   *   sequence number or has ended, nor if the machine slept.
    */
-  async add(
-    { counts, at, heartbeat }: FlushPart,
-    session: Session,
-    livedUntil: number,
-  ): Promise<AddedPart | undefined> {
-    const { batch, currentTime, timeline } = this.#database;
-    const isHeartbeat = heartbeat !== undefined;
-    const isStopped = heartbeat?.isStopped ?? false;
-    const extension: Statement = {
-      text: `UPDATE media_head_session SET sequence = sequence + 1
-             ${isHeartbeat ? `, ended = $4, reported = ${this.#now}` : ""}
-             WHERE id = $1 AND sequence = $2 AND ended IS NULL AND reported >= $3
-             ${isHeartbeat ? `AND timeline = ${timeline} AND ${this.#now} BETWEEN $5 AND $6` : ""}
-             RETURNING reported, ${currentTime} AS database_time${
-        isHeartbeat ? `, ${this.#holds} AS holds` : ""
-      }`,
+  async write(
+    { counts, before, lived, isLast, isStopped }: Part,
+    session: Pick<Session, "id" | "sequence">,
+    policies: RoutePolicies | undefined,
+  ): Promise<ReadHolds | undefined> {
+    const time = "CAST($5 AS bigint)";
+    const reporting = `, ended = $4, reported = CASE WHEN ${time} BETWEEN reported AND ${this.#now}
+      THEN ${time} ELSE reported END`;
+    const hasLived = `AND ${time} - reported < CAST($6 AS bigint)`;
+    const update: Statement = {
+      text: `UPDATE media_head_session SET sequence = sequence + 1, written = ${this.#now},
+               policies = coalesce($3, policies)
+               ${isLast ? reporting : ""}
+             WHERE id = $1 AND sequence = $2 AND ended IS NULL ${isLast ? hasLived : ""}
+             RETURNING ${this.#holds} AS holds`,
       values: [
         session.id,
         session.sequence,
-        session.reported,
-        ...isHeartbeat
-          ? [isStopped ? "stopped" : null, heartbeat.intents?.at ?? 0, Math.ceil(livedUntil) - 1]
-          : [],
+        policies === undefined ? null : JSON.stringify(policies),
+        ...isLast ? [isStopped ? "stopped" : null, before, lived + SHORTEST_GAP_MS] : [],
       ],
     };
-    // Sorted, so that two servers that add the same rows cannot deadlock.
-    const sorted = counts.toSorted((a, b) => keyOf(a) < keyOf(b) ? -1 : 1);
-    const rows = sorted.map((count): UsageRow => ({ ...count, day: dayOf(at), last: at }));
-    const statements = [
-      extension,
-      ...chunksOf(rows, batch).map((rows) => additionOf(this.#database, rows)),
-      ...chunksOf(clientDaysOf(rows), batch).map((days) => daysAdditionOf(this.#database, days)),
-      ...heartbeat?.intents === undefined
-        ? []
-        : this.#changesOf(heartbeat.intents, session, isStopped),
-    ];
-    const [extended] = statements.length === 1 && !isStopped // an idle process, in one round trip
-      ? [await this.#database.write(extension)]
-      : await this.#database.transact(statements, { isConditional: true, isSynced: isStopped });
-    const row = extended?.[0];
-    if (row === undefined) return undefined;
-    const [databaseTime, reported] = [row["database_time"] as number, row["reported"] as number];
-    // The clock may have gone on since a heartbeat was dated. The next is compared with that date.
-    if (!isHeartbeat) return { databaseTime, now: Math.max(databaseTime, reported) };
-    return { databaseTime, now: reported, holds: holdsIn(row) };
-  }
-
-  /** Returns the statements that change the intents of a session. */
-  #changesOf(
-    { at, sequence, kept, settled, renewed }: HeartbeatIntents,
-    { id }: Session,
-    isStopped: boolean,
-  ): Statement[] {
-    const listOf = (ids: readonly string[], from: number) =>
-      `(${ids.map((_, index) => `$${from + index}`).join(", ")})`;
-    const changes: Statement[] = [];
-    if (settled.length > 0) {
-      const text = `UPDATE media_head_intent SET settled = $1 WHERE id IN ${listOf(settled, 2)}`;
-      changes.push({ text, values: [at, ...settled] });
-    }
-    if (renewed.length > 0) {
-      const text = `UPDATE media_head_intent SET until = ${this.#now} + ${LEASE_MS}
-                    WHERE id IN ${listOf(renewed, 1)}`;
-      changes.push({ text, values: renewed });
-    }
-    // Not those that are written while the heartbeat is under way. No clock tells them apart,
-    // because clocks can be set back. After the end of the session, none is written.
-    const end = isStopped ? Number.MAX_SAFE_INTEGER : sequence;
-    const others = kept.length > 0 ? `AND id NOT IN ${listOf(kept, 3)}` : "";
-    const text = `DELETE FROM media_head_intent WHERE session = $1 AND sequence < $2 ${others}`;
-    changes.push({ text, values: [id, end, ...kept] });
-    return changes;
-  }
-
-  /**
-   * Writes an intent from now on, unless the session has changed since the process last knew it.
-   * A flush under way changes it, so that an intent which lands late is void.
-   *
-   * @returns The holds, if it was written.
-   */
-  async intend(
-    { id, route }: Pick<Intent, "id" | "route">,
-    session: Session,
-  ): Promise<ReadHolds | undefined> {
-    const { timeline, unlessLocked } = this.#database;
-    const insertion: Statement = {
-      text: `INSERT INTO media_head_intent (id, session, sequence, route, since, until)
-             SELECT $1, id, sequence, $2, ${this.#now}, ${this.#now} + ${LEASE_MS} FROM media_head_session
-             WHERE id = $3 AND sequence = $4 AND ended IS NULL AND timeline = ${timeline}
-             ${unlessLocked} RETURNING ${this.#holds} AS holds`,
-      values: [id, route, session.id, session.sequence],
-    };
-    // One that took longer would keep a connection from the requests to other paths.
-    const options = { isSynced: true, timeout: PATIENCE_MS };
-    const [written] = await this.#database.transact([insertion], options);
-    return written?.[0] && holdsIn(written[0]);
+    const statements = [update, ...additionsOf(this.#database, this.#now, counts)];
+    const [updated] = await this.#database.transact(statements, { isConditional: true });
+    return updated?.[0] && holdsIn(updated[0]);
   }
 
   /** Returns the holds that have begun, with those that are over: of very many, those that end last. */
@@ -358,21 +220,6 @@ export class Ledger {
     return rows.map(({ id }) => id as string);
   }
 
-  /** Returns all intents, in the order in which they were written. */
-  async intents(): Promise<Intent[]> {
-    const text = `SELECT id, session, route, since, until, settled FROM media_head_intent
-                  ORDER BY since, id`;
-    const rows = await this.#database.query({ text });
-    return rows.map((row) => ({
-      id: row["id"] as string,
-      session: row["session"] as string,
-      route: row["route"] as string,
-      since: row["since"] as number,
-      until: row["until"] as number,
-      settled: row["settled"] as number | null ?? undefined,
-    }));
-  }
-
   /** Lists the rows from a day on, by day. Reads incrementally. */
   async *usage(fromDay: string): AsyncGenerator<UsageRow> {
     const rows = pages(this.#database, (after, limit) => {
@@ -391,26 +238,33 @@ export class Ledger {
     for await (const row of rows) yield { ...row } as unknown as UsageRow;
   }
 
+  /** Returns the names of the clients that have called since a day. */
+  async clientsSince(day: string): Promise<string[]> {
+    const text = "SELECT DISTINCT client FROM media_head_day WHERE day >= $1";
+    const rows = await this.#database.query({ text, values: [dayNumberOf(Date.parse(day))] });
+    return rows.map(({ client }) => client as string);
+  }
+
   /**
    * Returns the calls that the removal breaks, from a day on, to any routes but those given: how many
-   * by each client, and when the last one was recorded.
+   * by each client, and on which day the last was recorded.
    */
   async callsToOthers(
     routes: readonly string[],
     fromDay: string,
-  ): Promise<Pick<UsageRow, "route" | "client" | "calls" | "last">[]> {
+  ): Promise<Pick<ClientHistory, "route" | "client" | "calls" | "last">[]> {
     const others = routes.length === 0
       ? ""
       : `AND route NOT IN (${routes.map((_, at) => `$${at + 2}`).join(", ")})`;
-    const text = `SELECT route, client, CAST(sum(calls) AS bigint) AS calls, max(last) AS last
-                  FROM media_head_usage WHERE day >= $1 AND impact = 'breaking' ${others}
+    const text = `SELECT route, client, CAST(sum(calls) AS bigint) AS calls, max(day) AS last
+                  FROM media_head_day WHERE day >= $1 ${others}
                   GROUP BY route, client ORDER BY route, client`;
-    const rows = await this.#database.query({ text, values: [fromDay, ...routes] });
-    return rows.map((row) => ({
+    const values = [dayNumberOf(Date.parse(fromDay)), ...routes];
+    return (await this.#database.query({ text, values })).map((row) => ({
       route: row["route"] as string,
       client: row["client"] as string,
       calls: row["calls"] as number,
-      last: row["last"] as number,
+      last: dayOf(row["last"] as number * DAY_MS),
     }));
   }
 
@@ -445,10 +299,20 @@ export class Ledger {
     return (await this.#database.query({ text, values: [client] })).length > 0;
   }
 
-  /** Returns all sessions, in the order in which they began. */
+  /** Returns all sessions, in the order in which they began. Reads incrementally. */
   async sessions(): Promise<Session[]> {
-    const text = `SELECT ${SESSION_COLUMNS} FROM media_head_session ORDER BY began, id`;
-    return (await this.#database.query({ text })).map(sessionOf);
+    const rows = pages(this.#database, (after, limit) => {
+      const start = after === undefined ? [] : [after["began"], after["id"]] as const;
+      const condition = after === undefined ? "" : "WHERE (began, id) > ($1, $2)";
+      return {
+        text: `SELECT ${SESSION_COLUMNS} FROM media_head_session ${condition}
+               ORDER BY began, id LIMIT $${start.length + 1}`,
+        values: [...start, limit] as (string | number)[],
+      };
+    });
+    const sessions: Session[] = [];
+    for await (const row of rows) sessions.push(sessionOf(row));
+    return sessions;
   }
 
   async session(id: string): Promise<Session | undefined> {
@@ -457,9 +321,9 @@ export class Ledger {
   }
 
   /**
-   * Returns the start of the record: the first session, the last restart, or the first day
-   * retained, whichever is latest; `undefined` if there never was a session. Days are deleted after
-   * the start has moved, so read it after the rows.
+   * Returns the instant before which the record has nothing: the first day retained, or the last time
+   * at which the record started again; `undefined` if neither has been. Days are deleted after it has
+   * moved, so read it after the rows.
    */
   async started(): Promise<number | undefined> {
     const [row] = await this.#database.query({ text: "SELECT started FROM media_head_ledger" });
@@ -467,133 +331,112 @@ export class Ledger {
   }
 
   /**
-   * Starts the record again, a lease later than the present time of the database's clock: by then,
-   * no intent that was lost is in use any more. Instants later than the present become the present:
-   * a hold that was to begin later lasts as long as it would have, intents last a lease from now at
-   * most, and rows of later days become today's. Deletes nothing, and ends no session.
-   *
-   * @returns The start of the record, in milliseconds since the epoch.
-   */
-  async restart(): Promise<number> {
-    const { databaseTime: now } = await this.time();
-    const today = dayOf(now);
-    const start = now + LEASE_MS;
-    const key = KEY_COLUMNS.replace("day", "$1");
-    const notAfter = (column: string, limit = "$1") =>
-      `${column} = CASE WHEN ${column} > ${limit} THEN ${limit} ELSE ${column} END`;
-    const results = await this.#database.transact([
-      { // a start that is further ahead came from a clock that was wrong
-        text: "UPDATE media_head_ledger SET started = $1 RETURNING started",
-        values: [start],
-      },
-      {
-        text: `UPDATE media_head_session SET ${notAfter("began")}, ${notAfter("reported")}
-               WHERE reported > $1`,
-        values: [now],
-      },
-      {
-        text: `INSERT INTO media_head_usage AS usage (${KEY_COLUMNS}, calls, last)
-               SELECT ${key}, sum(calls), $2 FROM media_head_usage WHERE day > $1
-               GROUP BY ${KEY_COLUMNS.replace("day, ", "")}
-               ON CONFLICT (${KEY_COLUMNS}) DO UPDATE SET calls = usage.calls + excluded.calls,
-               last = excluded.last`,
-        values: [today, now],
-      },
-      { text: "DELETE FROM media_head_usage WHERE day > $1", values: [today] },
-      { text: "UPDATE media_head_usage SET last = $1 WHERE last > $1", values: [now] },
-      {
-        text: `INSERT INTO media_head_day AS earlier (day, route, client, calls)
-               SELECT CAST($1 AS bigint), route, client, sum(calls) FROM media_head_day WHERE day > $1
-               GROUP BY route, client
-               ON CONFLICT (day, route, client)
-               DO UPDATE SET calls = earlier.calls + excluded.calls`,
-        values: [dayNumberOf(now)],
-      },
-      { text: "DELETE FROM media_head_day WHERE day > $1", values: [dayNumberOf(now)] },
-      {
-        text: `UPDATE media_head_intent SET ${notAfter("since")}, ${notAfter("settled")},
-               ${notAfter("until", "$2")} WHERE until > $2 OR since > $1 OR settled > $1`,
-        values: [now, start],
-      },
-      {
-        text: `UPDATE media_head_hold SET ${notAfter("since")}, ${notAfter("released")},
-               until = CASE WHEN since > $1 THEN until - since + $1 ELSE until END
-               WHERE since > $1 OR released > $1`,
-        values: [now],
-      },
-    ], { isSynced: true });
-    return results[0]?.[0]?.["started"] as number;
-  }
-
-  /**
-   * Deletes the rows before a day, the sessions without an intent whose last heartbeat was before
-   * it, and the intents and holds that ended before it. The days on which clients called are
-   * retained {@linkcode HISTORY_FACTOR} times as long. Moves the start of the record first. Deletes
-   * nothing unless a session was counting a day ago: that is evidence that the time is right.
+   * Deletes some of the rows before a day, of the sessions whose last report was before it, and of the
+   * holds that ended before it. The days on which clients called are retained
+   * {@linkcode HISTORY_FACTOR} times as long. Moves the start of the record first. Deletes nothing
+   * unless a session was counting a day ago: that is evidence that the time is right.
    *
    * @param now Milliseconds since the epoch.
-   * @returns Whether there was such evidence.
+   * @returns Whether all is deleted, or there was no such evidence.
    */
-  async forget(beforeDay: string, now: number): Promise<boolean> {
+  async forget(beforeDay: string, now: number): Promise<"done" | "more" | "refused"> {
     const counted = await this.#database.query({
       text: "SELECT id FROM media_head_session WHERE began <= $1 AND reported >= $2 LIMIT 1",
       values: [now - DAY_MS, now - 2 * DAY_MS],
     });
-    if (counted.length === 0) return false;
+    if (counted.length === 0) return "refused";
     const before = Date.parse(beforeDay);
-    const start = "UPDATE media_head_ledger SET started = $1 WHERE started < $1";
-    await this.#database.transact([{ text: start, values: [before] }]);
-    await this.#deleteBefore("media_head_usage", KEY_COLUMNS, beforeDay);
     const retained = dayNumberOf(now) - dayNumberOf(before);
     const firstDay = dayNumberOf(now) - retained * HISTORY_FACTOR;
-    await this.#deleteBefore("media_head_day", "day, route, client", firstDay);
-    await this.#database.transact([
-      { text: "DELETE FROM media_head_intent WHERE until < $1", values: [before] },
-      { text: "DELETE FROM media_head_hold WHERE until < $1", values: [before] },
+    const [, ...deleted] = await this.#database.transact([
       {
-        text: `DELETE FROM media_head_session WHERE reported < $1
-               AND id NOT IN (SELECT session FROM media_head_intent)`,
+        text: `UPDATE media_head_ledger SET started = $1
+               WHERE started IS NULL OR started < $1 RETURNING id`,
         values: [before],
       },
+      deletionOf("media_head_usage", KEY_COLUMNS, "day", beforeDay),
+      deletionOf("media_head_day", "day, route, client", "day", firstDay),
+      deletionOf("media_head_hold", "id", "until", before),
+      deletionOf("media_head_session", "id", "reported", before),
     ]);
-    return true;
+    return deleted.some(({ length }) => length === MAX_PART_ROWS) ? "more" : "done";
   }
+}
 
-  /** Deletes the rows of a table before a day, a few at a time. */
-  async #deleteBefore(table: string, key: string, day: string | number): Promise<void> {
-    const deletion = {
-      text: `DELETE FROM ${table} WHERE (${key}) IN (
-               SELECT ${key} FROM ${table} WHERE day < $1 ORDER BY ${key} LIMIT $2) RETURNING day`,
-      values: [day, MAX_PART_ROWS],
-    };
-    while ((await this.#database.transact([deletion]))[0]?.length === MAX_PART_ROWS) {
-      await yieldToRequests();
-    }
-  }
+/** Returns the statement that deletes the first rows of a table before a limit, a few at a time. */
+function deletionOf(table: string, key: string, column: string, limit: string | number): Statement {
+  return {
+    text: `DELETE FROM ${table} WHERE (${key}) IN (
+             SELECT ${key} FROM ${table} WHERE ${column} < $1 ORDER BY ${key} LIMIT $2)
+           RETURNING ${column}`,
+    values: [limit, MAX_PART_ROWS],
+  };
+}
+
+/**
+ * Returns the statements that start the record again, because its time was ahead. Later instants become
+ * the database's time: a hold that was to begin later lasts as long as it would have, and rows of later
+ * days become today's. They delete nothing, and end no session.
+ */
+function bringingBack(
+  { currentTime, dayOf }: Pick<Database, "currentTime" | "dayOf">,
+): Statement[] {
+  const now = "(SELECT started FROM media_head_ledger)"; // the same in every statement
+  const [today, dayNumber] = [dayOf(now), `${now} / ${DAY_MS}`];
+  const notAfter = (column: string) =>
+    `${column} = CASE WHEN ${column} > ${now} THEN ${now} ELSE ${column} END`;
+  const otherColumns = KEY_COLUMNS.replace("day, ", "");
+  return [
+    `UPDATE media_head_ledger SET started = ${currentTime}`,
+    `UPDATE media_head_session SET ${
+      ["began", "reported", "written", "lost"].map(notAfter).join(", ")
+    } WHERE written > ${now} OR began > ${now}`,
+    `INSERT INTO media_head_usage AS usage (${KEY_COLUMNS}, calls, last)
+     SELECT ${today}, ${otherColumns}, sum(calls), ${now} FROM media_head_usage WHERE day > ${today}
+     GROUP BY ${otherColumns}
+     ON CONFLICT (${KEY_COLUMNS}) DO UPDATE SET calls = usage.calls + excluded.calls,
+     last = excluded.last`,
+    `DELETE FROM media_head_usage WHERE day > ${today}`,
+    `UPDATE media_head_usage SET last = ${now} WHERE last > ${now}`,
+    `INSERT INTO media_head_day AS earlier (day, route, client, calls)
+     SELECT ${dayNumber}, route, client, sum(calls) FROM media_head_day WHERE day > ${dayNumber}
+     GROUP BY route, client
+     ON CONFLICT (day, route, client)
+     DO UPDATE SET calls = earlier.calls + excluded.calls`,
+    `DELETE FROM media_head_day WHERE day > ${dayNumber}`,
+    `UPDATE media_head_hold SET ${notAfter("since")}, ${notAfter("released")},
+     until = CASE WHEN since > ${now} THEN until - since + ${now} ELSE until END
+     WHERE since > ${now} OR released > ${now}`,
+  ].map((text) => ({ text }));
 }
 
 function holdsIn(row: Row): ReadHolds {
   return readHolds(JSON.parse(row["holds"] as string));
 }
 
+function lostIn(row: Row): Session["lost"] {
+  return row["lost"] as number | null ?? undefined;
+}
+
 function sessionOf(row: Row): Session {
   return {
     id: row["id"] as string,
-    policies: JSON.parse(row["policies"] as string),
-    unmounted: row["unmounted"] === null ? undefined : JSON.parse(row["unmounted"] as string),
-    mayServeUnrecorded: row["may_serve_unrecorded"] === 1,
-    publicUrl: row["public_url"] as string | null ?? undefined,
-    contact: row["contact"] as string | null ?? undefined,
-    retainDays: row["retain_days"] as number,
+    opened: row["opened"] as string,
     process: {
       machine: row["machine"] as string | null ?? undefined,
       pid: row["pid"] as number,
       started: row["process_started"] as number,
     },
+    policies: JSON.parse(row["policies"] as string),
+    onDemand: row["on_demand"] === 1,
+    publicUrl: row["public_url"] as string | null ?? undefined,
+    contact: row["contact"] as string | null ?? undefined,
+    retainDays: row["retain_days"] as number,
     began: row["began"] as number,
     reported: row["reported"] as number,
-    timeline: row["timeline"] as string,
+    written: row["written"] as number,
     sequence: row["sequence"] as number,
     ended: row["ended"] as Session["ended"] | null ?? undefined,
+    lost: lostIn(row),
   };
 }

@@ -59,10 +59,21 @@ export class UsageMeter {
   readonly #counters = new Map<string, ClientCounter>();
   readonly #names = new ClientNames();
   readonly #field: string | undefined;
+  readonly #onFirst: () => void;
+  #isEmpty = true;
 
-  /** @param field The name of the request field that identifies clients to the operator, if any. */
-  constructor(field?: string) {
+  /**
+   * @param field The name of the request field that identifies clients to the operator, if any.
+   * @param onFirst Called at the first count since the last were taken.
+   */
+  constructor(field?: string, onFirst = () => {}) {
     this.#field = field;
+    this.#onFirst = onFirst;
+  }
+
+  /** Whether nothing was counted since the last counts were taken. */
+  get isEmpty(): boolean {
+    return this.#isEmpty;
   }
 
   /** Returns the counter for a class of responses. It remains valid, so callers may retain it. */
@@ -105,6 +116,10 @@ export class UsageMeter {
     const client = isProbe ? this.#names.probeFor(caller.name) : this.#names.nameFor(caller.name);
     const hasRelease = client === caller.name && impact === "breaking";
     const release = hasRelease ? this.#names.releaseFor(client, caller.release) : "";
+    if (this.#isEmpty) {
+      this.#isEmpty = false;
+      this.#onFirst();
+    }
     const releases = counts.get(client) ?? new Map<string, Calls>();
     const count = releases.get(release);
     if (count === undefined) {
@@ -128,6 +143,7 @@ export class UsageMeter {
    *   changes.
    */
   take(now: number): UsageCount[] {
+    this.#isEmpty = true;
     this.#names.beginDay(dayOf(now));
     const counters = [...this.#counters.values()];
     const clients = counters.flatMap(({ counts }) => [...counts.values()]);

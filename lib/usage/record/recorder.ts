@@ -1,49 +1,46 @@
 /**
- * The protocol of a process's session in the ledger. The session shows since when the counts are
- * complete.
+ * The side of a process in the record: it counts in memory, and writes the counts to the ledger with
+ * its heartbeats. Nothing on the way of a request waits for the ledger.
  */
 
+import { fulfilledWithin } from "../../async/deadline.ts";
 import { yieldToRequests } from "../../async/yield.ts";
-import { StorageError } from "../../errors/storage_error.ts";
+import { isLasting, StorageError } from "../../errors/storage_error.ts";
+import { DAY_MS, dayOf } from "../../http/timestamp.ts";
 import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { FaultLog, type Log } from "../../log/log.ts";
 import { Backlog } from "./backlog.ts";
-import { DAY_MS, dayOf } from "../../http/timestamp.ts";
-import { deletedRoutes } from "./deleted_routes.ts";
-import { FlushSchedule } from "./flush_schedule.ts";
+import { HeartbeatSchedule } from "./heartbeat_schedule.ts";
 import { HeldPolicies, type ReadHolds } from "./holds.ts";
-import { Intents, type PendingHeartbeat } from "./intents.ts";
-import type { BeginOptions, BegunSession, Ledger, Mounts, NewSession } from "./ledger.ts";
-import { LivedTime } from "./lived_time.ts";
+import type { Ledger, NewSession } from "./ledger.ts";
 import { UsageMeter } from "./meter.ts";
+import type { OpenLedger } from "./open_ledger.ts";
 import {
-  type FlushPart,
+  lagOf,
   type LedgerTime,
   MOUNTING_MS,
-  type ProcessIdentity,
+  type Part,
   requireRouteNames,
   type Session,
+  type SessionFacts,
   sessionFacts,
   SHORTEST_GAP_MS,
   type UsageCount,
 } from "./records.ts";
-import { Retention } from "./retention.ts";
+import { deletedRoutes, Retention } from "./upkeep.ts";
 
-/** The number of attempts at the last flush. */
-const STOP_TRIES = 6;
+/** How long a start waits for the ledger, in milliseconds. */
+const START_MS = 2_000;
 
-/** Milliseconds between two of these attempts. */
-const STOP_DELAY_MS = 200;
-
-/** The number of sessions that one flush may begin. */
-const MAX_SESSIONS = 3;
+/** How long {@linkcode Recorder.close} waits for answers and for the ledger, in milliseconds. */
+const CLOSE_MS = 10_000;
 
 /** The number of days before a start whose clients the process knows. */
 const KNOWN_DAYS = 7;
 
-export interface RecorderOptions {
-  /** The ledger, or what opens it, and is called again if it rejects. */
-  readonly ledger: Ledger | (() => Promise<Ledger>);
+export interface RecorderOptions extends Omit<SessionFacts, "opened"> {
+  /** Opens the ledger. Called again if it rejects, and for calls that come after the last heartbeat. */
+  readonly open: () => Promise<OpenLedger>;
   /** The policies of the routes. */
   readonly policies: RoutePolicies;
   /**
@@ -51,24 +48,12 @@ export interface RecorderOptions {
    * of them are from the start.
    */
   readonly isMountedLater?: boolean | undefined;
-  readonly process: ProcessIdentity;
-  /**
-   * Whether the process may start before it is registered. Then a ledger that fails at the start
-   * does not stop it, and every flush tries again to register.
-   */
-  readonly mayStartUnregistered?: boolean | undefined;
-  /** Whether calls are answered that the ledger does not take. The session says so. */
-  readonly mayServeUnrecorded?: boolean | undefined;
-  /** The URL at which clients reach the application, if it is known. */
-  readonly publicUrl?: string | undefined;
-  /** The URL at which owners of clients reach the operator, if there is one. */
-  readonly contact?: string | undefined;
-  /** The number of whole days that the ledger retains. */
-  readonly retainDays: number;
   /** The name of the request field that identifies clients to the operator, if any. */
   readonly clientField?: string | undefined;
   /** Called when holds have changed the policies: what was made by them is outdated. */
   readonly onHold?: (() => void) | undefined;
+  /** Called once the process is registered, with the sessions that were on record before. */
+  readonly onRegister?: ((sessions: readonly Session[]) => void) | undefined;
   /** Metrics of the counts, for alerts. */
   readonly metrics?: {
     add(counts: readonly UsageCount[]): void;
@@ -87,45 +72,57 @@ export interface RecorderOptions {
   readonly log: Log;
 }
 
-interface Registered {
-  readonly ledger: Ledger;
-  /** The session as this process last knew it to be in the ledger. */
-  readonly session: Session;
-  /** The ledger's time since the session began. */
-  readonly lived: LivedTime;
-  /** When the session began, by the process's lifetime. */
+/** The session as this process last knew it to be in the ledger. */
+interface KnownSession extends Pick<Session, "id" | "sequence" | "policies"> {
+  /** When it began, by the process's lifetime. */
   readonly began: number;
+  /** Whether the process stopped in it. What it answers later begins another one. */
+  readonly isStopped: boolean;
 }
 
-/** The result of sending a part. The process may have another session then. */
-interface SendResult {
-  readonly registered: Registered;
-  readonly isRecorded: boolean;
-  readonly time?: LedgerTime | undefined;
+/** A reading of the ledger's time. */
+interface Reading extends LedgerTime {
+  /** The process's lifetime when the time was asked for. */
+  readonly asked: number;
 }
 
-/** A part of a flush, and what of it the process needs to know again. */
-interface SentPart extends FlushPart {
-  readonly pending: PendingHeartbeat;
+/** A part that was sent, and all that is sent again with it until its outcome is known. */
+interface SentPart extends Pick<NewSession, "id" | "policies" | "start" | "isClockBehind"> {
+  readonly part: Part;
+  readonly reading: Reading;
+  /** When it was first sent, by the process's lifetime. */
+  readonly at: number;
 }
+
+type Outcome = "recorded" | "failed" | "last";
 
 export class Recorder {
   readonly meter: UsageMeter;
-  readonly intents: Intents;
   readonly #options: RecorderOptions;
+  readonly #facts: SessionFacts;
   readonly #lifetime: () => number;
+  readonly #opened: number;
+  /**
+   * When the process opened the record, by the ledger's time: the earliest that followed from how long
+   * it had lived, since it does not live while the machine sleeps.
+   */
+  #start = Infinity;
   readonly #faults: FaultLog;
   readonly #policies: HeldPolicies;
-  readonly #schedule = new FlushSchedule(() => this.#attempt());
-  readonly #first: NewSession;
-  #registered: Registered | undefined;
-  /** The session to begin, until it is known to be registered. */
-  #next: NewSession | undefined;
-  /** The part of a flush that was sent, until its outcome is known. */
-  #sent: SentPart | undefined;
+  readonly #schedule: HeartbeatSchedule;
   readonly #backlog = new Backlog();
   readonly #retention: Retention;
-  /** The routes that are mounted. */
+  #ledger: OpenLedger | undefined;
+  /** The id of the session to begin next. */
+  #next: string = crypto.randomUUID();
+  /** The id of the latest session, or of the first one to begin. */
+  #id: string = this.#next;
+  #session: KnownSession | undefined;
+  #sent: SentPart | undefined;
+  /** The reading of the ledger's time that the last heartbeat reported. */
+  #reported: Reading | undefined;
+  #isRegistered = false;
+  #isStarted = false;
   readonly #mounted = new Set<string>();
   /** When the first route was mounted, by the process's lifetime. */
   #mountedAt: number | undefined;
@@ -134,40 +131,31 @@ export class Recorder {
   /** What is said of routes that are called, but deleted, and the day on which it was read. */
   #deleted: { readonly day: string; readonly texts: readonly string[] } | undefined;
   #fault: string | undefined;
-  /** Whether every flush that begins from now on may be the last. */
-  #isStopping = false;
+  /** Why the last heartbeat failed, if it did. */
+  #failure: unknown;
+  #unanswered = 0;
+  #isClosing = false;
+  #closed: Promise<void> | undefined;
+  /** Called once the process has stopped, as it is in the ledger. */
+  #onStopped = () => {};
 
   constructor(options: RecorderOptions) {
     const { policies, clientField, clock, lifetime = () => performance.now(), log } = options;
+    const { process, onDemand, publicUrl, contact, retainDays } = options;
     requireRouteNames(policies);
-    this.meter = new UsageMeter(clientField);
-    this.#policies = new HeldPolicies(policies, clock);
+    const opened = crypto.randomUUID();
+    this.#facts = { opened, process, onDemand, publicUrl, contact, retainDays };
     this.#options = options;
     this.#lifetime = lifetime;
-    if (options.isMountedLater !== true) this.#addMounted(Object.keys(policies));
-    this.#first = this.#next = newSession(options, this.#mounts, 0);
+    this.#opened = lifetime();
+    this.#schedule = new HeartbeatSchedule(() => this.#beat(), lifetime);
+    this.meter = new UsageMeter(clientField, () => this.#schedule.count());
+    this.#policies = new HeldPolicies(policies, clock);
     this.#faults = new FaultLog(log);
-    this.#retention = new Retention(options.retainDays);
-    this.intents = new Intents({
-      write: async (intent, isWanted) => {
-        if (!this.#hasRecordedMounts) await this.flush();
-        if (!isWanted()) return false;
-        if (this.#registered === undefined) throw new Error("The process is not registered");
-        if (!this.#hasRecordedMounts) throw new Error("The mount is not recorded");
-        const { ledger, session } = this.#registered;
-        try {
-          const holds = await ledger.intend(intent, session);
-          this.#learn(holds);
-          return holds !== undefined;
-        } catch (cause) { // a flush need not meet it
-          this.#faults.log(cause, { session: session.id });
-          throw cause;
-        }
-      },
-      catchUp: () => this.#schedule.flush(),
-      clock,
-      lifetime,
-    });
+    this.#retention = new Retention(retainDays);
+    if (options.isMountedLater !== true) {
+      for (const route of Object.keys(policies)) this.#mounted.add(route);
+    }
   }
 
   /** The policies of the routes at present, under the holds that the process knows. */
@@ -175,18 +163,19 @@ export class Recorder {
     return this.#policies.current;
   }
 
+  /** Whether the process was ever registered in the ledger. */
   get isRegistered(): boolean {
-    return this.#registered !== undefined;
+    return this.#isRegistered;
   }
 
-  /** The id of the process's session. It changes if the session ends while the process runs. */
+  /** The id of the process's session. It changes if another one begins while the process runs. */
   get session(): string {
-    return (this.#registered?.session ?? this.#first).id;
+    return this.#id;
   }
 
   /** The fault of the record of calls, for a health check; `undefined` if there is none. */
   get fault(): string | undefined {
-    return this.#fault ?? (this.intents.areRefused ? REFUSED : undefined) ?? this.#unmountedFault;
+    return this.#fault ?? this.#unmountedFault;
   }
 
   /**
@@ -198,61 +187,234 @@ export class Recorder {
   }
 
   /**
-   * Notes that a route is mounted. The session vouches for its calls from then on, and no call to it
-   * is answered before that is recorded. Session and record begin before: within their first minute,
-   * routes count as mounted from the beginning.
+   * Notes that a route is mounted. Sessions announce and count those only. In the first minute of a
+   * session, routes count as mounted from its beginning; later, another session begins.
    */
   mount(route: string): void {
     if (this.#mounted.has(route)) return;
-    this.#addMounted([route]);
-    if (this.#registered !== undefined) void this.flush();
+    this.#mountedAt ??= this.#lifetime();
+    this.#mounted.add(route);
+    if (this.#isRegistered) void this.flush();
   }
 
-  #addMounted(routes: readonly string[]): void {
-    if (routes.length > 0) this.#mountedAt ??= this.#lifetime();
-    for (const route of routes) this.#mounted.add(route);
+  /** Notes that a call has arrived. The process does not stop before it is answered. */
+  arrive(): void {
+    this.#unanswered++;
   }
 
-  get #mounts(): Mounts {
-    const entries = Object.entries(this.#options.policies);
-    const mounted = entries.filter(([route]) => this.#mounted.has(route));
-    const others = entries.filter(([route]) => !this.#mounted.has(route));
-    return {
-      policies: Object.fromEntries(mounted),
-      unmounted: others.length > 0 ? Object.fromEntries(others) : undefined,
-    };
-  }
-
-  /** Whether the session has every route that is mounted. */
-  get #hasRecordedMounts(): boolean {
-    const { policies = {} } = this.#registered?.session ?? {};
-    return [...this.#mounted].every((route) => Object.hasOwn(policies, route));
-  }
-
-  /** Says which routes were not mounted within a minute, though others were. */
-  get #unmountedFault(): string | undefined {
-    const left = Object.keys(this.#mounts.unmounted ?? {});
-    const isEarly = this.#lifetime() - (this.#mountedAt ?? Infinity) < MOUNTING_MS;
-    if (left.length === 0 || this.#mountedAt === undefined || isEarly) return undefined;
-    return `${left.join(", ")}: not mounted, so calls are not counted`;
+  /** Notes that such a call was answered and counted, or that its client has gone. */
+  leave(): void {
+    this.#unanswered--;
+    if (this.#isClosing && this.#unanswered === 0) void this.flush();
   }
 
   /**
-   * Registers the process in the ledger, and starts flushing. The timer does not keep the process
-   * running.
+   * Registers the process in the ledger, and starts its heartbeats. Waits for the ledger for two
+   * seconds at most. If it cannot be reached by then, the process is registered later.
    *
-   * @throws {StorageError} If the process cannot be registered, and may not start unregistered: its
-   *   calls would not be counted.
+   * @throws If the ledger cannot be used for a reason that waiting does not mend.
    */
   async start(): Promise<void> {
-    try {
-      await this.#register();
-    } catch (error) {
-      const isExpected = error instanceof StorageError;
-      if (!isExpected || this.#options.mayStartUnregistered !== true) throw error;
-      this.#logFault(error);
+    await fulfilledWithin(START_MS, this.flush());
+    this.#isStarted = true;
+    if (this.#isRegistered) return;
+    if (this.#failure === undefined) { // it hangs
+      this.#fail(new StorageError("ledger", `no answer within ${START_MS / 1_000} s`));
     }
-    this.#schedule.start();
+    if (!isLasting(this.#failure)) return;
+    this.#schedule.stop();
+    await this.#ledger?.close();
+    throw this.#failure;
+  }
+
+  /** Sends a heartbeat, with the counts so far. Never rejects: faults are logged, and it is retried. */
+  flush(): Promise<void> {
+    return this.#schedule.flush();
+  }
+
+  /**
+   * Waits until every call is answered, records the last counts, and that the process stops: for ten
+   * seconds at most. After that, what is answered is still recorded, if the process goes on.
+   */
+  close(): Promise<void> {
+    return this.#closed ??= this.#close();
+  }
+
+  async #close(): Promise<void> {
+    this.#isClosing = true;
+    const stopped = new Promise<void>((resolve) => this.#onStopped = resolve);
+    void this.flush();
+    await fulfilledWithin(CLOSE_MS, stopped);
+  }
+
+  /** Returns the number of calls that may not be in the ledger. */
+  unrecorded(): number {
+    this.#takeCounts();
+    const sent = this.#sent?.part.counts ?? [];
+    return sent.reduce((sum, { calls }) => sum + calls, this.#backlog.calls);
+  }
+
+  async #beat(): Promise<Outcome> {
+    if (this.#isOver) return "last"; // asked for before the one that said so had ended
+    try {
+      const { ledger } = this.#ledger ??= await this.#options.open();
+      this.#fault = this.#isRegistered ? await this.#write(ledger) : await this.#register(ledger);
+      this.#failure = undefined;
+      const isLast = await this.#hasStopped();
+      this.#options.metrics?.setRecording(true);
+      return isLast ? "last" : "recorded";
+    } catch (cause) {
+      this.#fail(cause);
+      return "failed";
+    } finally {
+      this.#warnOfUnmounted();
+    }
+  }
+
+  /** Notes that a heartbeat failed, for the log, the health check and the metrics. */
+  #fail(cause: unknown): void {
+    const { metrics } = this.#options;
+    this.#failure = cause;
+    const isThrown = !this.#isStarted && isLasting(cause); // so it need not be logged
+    if (!isThrown) {
+      this.#faults.log(cause, { session: this.session, unrecorded: this.unrecorded() });
+    }
+    const reason = this.#isRegistered ? "the ledger fails" : "the process is not registered yet";
+    this.#fault = `no record of calls: ${reason} (see the log)`;
+    metrics?.setRecording(false);
+  }
+
+  /** Reads what the process has to know, and writes its first heartbeat. */
+  async #register(ledger: Ledger): Promise<string | undefined> {
+    const { onRegister, log } = this.#options;
+    const { now } = await ledger.time();
+    const clients = await ledger.clientsSince(dayOf(now - KNOWN_DAYS * DAY_MS));
+    for (const client of clients) this.meter.know(client);
+    await this.#findDeleted(ledger, now);
+    const sessions = await ledger.sessions();
+    try {
+      return await this.#write(ledger);
+    } finally {
+      if (this.#isRegistered) { // even if a later part of the heartbeat failed
+        onRegister?.(sessions.filter(({ opened }) => opened !== this.#facts.opened));
+        for (const message of this.deletedRoutes) log({ event: "warning", message });
+      }
+    }
+  }
+
+  /** Finds routes that are called, but deleted, once a day. */
+  async #findDeleted(ledger: Ledger, now: number): Promise<void> {
+    const day = dayOf(now);
+    if (day === this.#deleted?.day) return;
+    const texts = await deletedRoutes(ledger, Object.keys(this.#options.policies));
+    this.#deleted = { day, texts };
+  }
+
+  /** Writes a heartbeat. Returns the fault for the health check, if any. */
+  async #write(ledger: Ledger): Promise<string | undefined> {
+    if (this.#sent !== undefined) await this.#send(ledger, this.#sent);
+
+    // The time is read before the counts are taken: what was answered before it is among them.
+    const [asked, askedHere] = [this.#lifetime(), this.#options.clock()];
+    const reading = { ...await ledger.time(), asked };
+    const fault = this.#compareClocks(reading, askedHere); // at once: writing can take long
+    this.#takeCounts();
+    if (this.#session?.isStopped && this.#backlog.isEmpty) return fault;
+    const now = this.#lifetime();
+    const start = this.#start = Math.min(
+      this.#start,
+      Math.floor(reading.now - (now - this.#opened)),
+    );
+    const lived = Math.ceil(now - (this.#reported?.asked ?? this.#opened));
+    let isClockBehind = lagOf(reading) >= SHORTEST_GAP_MS;
+    let before = reading.now;
+    do {
+      const counts = this.#backlog.takePart();
+      const isLast = this.#backlog.isEmpty;
+      const isStopped = isLast && this.#isClosing && this.#unanswered === 0 && this.meter.isEmpty;
+      const part = { counts, before, lived, isLast, isStopped };
+      const policies = this.#mountedPolicies;
+      const at = this.#lifetime();
+      await this.#send(ledger, {
+        part,
+        reading,
+        id: this.#next,
+        policies,
+        start,
+        isClockBehind,
+        at,
+      });
+      if (isClockBehind) before = reading.databaseTime; // the first part has brought instants back
+      isClockBehind = false;
+      if (!isLast) await yieldToRequests();
+    } while (!this.#backlog.isEmpty);
+
+    if (!this.#isClosing) {
+      await this.#retention.apply(ledger, reading.now);
+      await this.#findDeleted(ledger, reading.now);
+    }
+    return fault;
+  }
+
+  #takeCounts(): void {
+    const counts = this.meter.take(this.#options.clock());
+    this.#options.metrics?.add(counts);
+    this.#backlog.add(counts);
+  }
+
+  /** Sends a part until its outcome is known, or the ledger fails. */
+  async #send(ledger: Ledger, sent: SentPart): Promise<void> {
+    const isRepeated = this.#sent === sent;
+    this.#sent = sent;
+    const session = this.#session;
+    const { part, policies, isClockBehind } = sent;
+    const isOver = session === undefined || session.isStopped;
+    if (isOver || isClockBehind || isMountedLate(session, sent)) {
+      return await this.#begin(ledger, sent);
+    }
+    const news = isSame(session.policies, policies) ? undefined : policies;
+    const holds = await ledger.write(part, session, news);
+    if (holds === undefined) {
+      const found = isRepeated ? await ledger.session(session.id) : undefined;
+      if (!hasLanded(part, session, found)) return await this.#begin(ledger, sent);
+    }
+    this.#learn(holds);
+    const { isStopped } = part;
+    this.#know({ ...session, sequence: session.sequence + 1, policies, isStopped }, sent);
+  }
+
+  /** Begins a session with a part, unless an earlier attempt has begun it. */
+  async #begin(ledger: Ledger, sent: SentPart): Promise<void> {
+    const { part, id, policies, start, isClockBehind, at } = sent;
+    const session = {
+      ...this.#facts,
+      id,
+      continued: this.#session,
+      policies,
+      start,
+      isClockBehind,
+    };
+    const begun = await ledger.begin(session, part);
+    const { lost } = begun ?? await ledger.session(id) ?? {};
+    this.#learn(begun?.holds);
+    this.#know({ id, sequence: 1, policies, began: at, isStopped: part.isStopped }, sent);
+    this.#next = crypto.randomUUID();
+    const isFirst = !this.#isRegistered;
+    this.#isRegistered = true;
+    if (isFirst && !this.#isStarted) return; // that one is for the caller to log
+    const facts = sessionFacts(id, this.#options.process);
+    const isAfterLoss = lost !== undefined;
+    this.#options.log(
+      isAfterLoss ? { event: "warning", ...facts, message: LOST } : { event: "session", ...facts },
+    );
+  }
+
+  /** Notes that a part is in the ledger, in this session. */
+  #know(session: KnownSession, { part: { isLast }, reading }: SentPart): void {
+    this.#sent = undefined;
+    this.#session = session;
+    this.#id = session.id;
+    if (isLast) this.#reported = reading;
   }
 
   #learn(holds: ReadHolds | undefined): void {
@@ -265,73 +427,37 @@ export class Recorder {
     metrics?.announce(this.policies);
   }
 
-  /** Opens the ledger, reads the holds, and begins the process's first session. */
-  async #register(): Promise<Registered> {
-    const { ledger } = this.#options;
-    const opened = typeof ledger === "function" ? await ledger() : ledger;
-    const { now } = await opened.time();
-    this.#learn(await opened.holds());
-    for await (const { client } of opened.usage(dayOf(now - KNOWN_DAYS * DAY_MS))) {
-      this.meter.know(client);
-    }
-    await this.#findDeleted(opened, now);
-    const registered = await this.#begin(opened);
-    for (const message of this.deletedRoutes) this.#options.log({ event: "warning", message });
-    return registered;
+  /** Whether the process has stopped, and everything is in the ledger. */
+  get #isOver(): boolean {
+    return this.#session?.isStopped === true && this.#unanswered === 0 &&
+      this.#sent === undefined &&
+      this.meter.isEmpty && this.#backlog.isEmpty;
   }
 
-  /** Finds routes that are called, but deleted, once a day. */
-  async #findDeleted(ledger: Ledger, now: number): Promise<void> {
-    const day = dayOf(now);
-    if (day === this.#deleted?.day) return;
-    const texts = await deletedRoutes(ledger, Object.keys(this.#options.policies));
-    this.#deleted = { day, texts };
+  /** Closes the ledger if the process has stopped, and everything is in it. */
+  async #hasStopped(): Promise<boolean> {
+    if (!this.#isOver) return false;
+    const { close } = this.#ledger ?? {};
+    this.#ledger = undefined;
+    await close?.();
+    this.#onStopped();
+    return true;
   }
 
-  /** Flushes the counts so far. Never rejects: faults are logged, and the next flush retries. */
-  flush(): Promise<void> {
-    return this.#schedule.flush();
+  get #mountedPolicies(): RoutePolicies {
+    const entries = Object.entries(this.#options.policies);
+    return Object.fromEntries(entries.filter(([route]) => this.#mounted.has(route)));
   }
 
-  /**
-   * Flushes the last counts, and ends the session. Call it after the last response: later calls find
-   * no intent. If a call that the ledger did not take may be in flight, the session does not end, so
-   * that it looks like one whose process was killed.
-   */
-  async stop(): Promise<void> {
-    this.#schedule.stop();
-    const mayMissCall = this.#options.mayServeUnrecorded === true && this.intents.hasUnheldCalls;
-    this.intents.close();
-    if (mayMissCall) {
-      await this.flush();
-      return await this.flush(); // deletes an intent that was given up, and landed all the same
-    }
-    this.#isStopping = true;
-    for (let tries = 0; tries < STOP_TRIES; tries++) {
-      await this.flush();
-      if (this.#registered?.session.ended !== undefined) return;
-      await new Promise((resolve) => setTimeout(resolve, STOP_DELAY_MS));
-    }
+  /** Says which routes were not mounted within a minute, though others were. */
+  get #unmountedFault(): string | undefined {
+    const left = Object.keys(this.#options.policies).filter((route) => !this.#mounted.has(route));
+    const isEarly = this.#lifetime() - (this.#mountedAt ?? Infinity) < MOUNTING_MS;
+    if (left.length === 0 || this.#mountedAt === undefined || isEarly) return undefined;
+    return `${left.join(", ")}: not mounted, so calls are not counted`;
   }
 
-  /** Returns the number of calls that were taken from the meter, but may not be in the ledger. */
-  unrecorded(): number {
-    const sent = this.#sent?.counts ?? [];
-    return sent.reduce((sum, { calls }) => sum + calls, this.#backlog.calls);
-  }
-
-  async #attempt(): Promise<void> {
-    const isLast = this.#isStopping;
-    let isRecording = true;
-    try {
-      const registered = this.#registered ?? await this.#registerLate();
-      this.#fault = await this.#write(registered, isLast);
-    } catch (cause) {
-      isRecording = false;
-      this.#takeCounts(); // for the metrics, and for the log
-      this.#logFault(cause);
-    }
-    this.#options.metrics?.setRecording(isRecording);
+  #warnOfUnmounted(): void {
     const message = this.#unmountedFault;
     if (message !== undefined && message !== this.#unmountedText) {
       this.#options.log({ event: "warning", session: this.session, message });
@@ -339,194 +465,38 @@ export class Recorder {
     this.#unmountedText = message;
   }
 
-  /** Registers the process while it serves. */
-  async #registerLate(): Promise<Registered> {
-    const registered = await this.#register();
-    const { process, log } = this.#options;
-    log({ event: "session", ...sessionFacts(this.session, process) });
-    return registered;
-  }
-
-  #logFault(cause: unknown): void {
-    this.#faults.log(cause, { session: this.session, unrecorded: this.unrecorded() });
-    const reason = this.isRegistered ? "the ledger fails" : "the process is not registered yet";
-    this.#fault = `no record of calls: ${reason} (see the log)`;
-  }
-
-  #takeCounts(): void {
-    const counts = this.meter.take(this.#options.clock());
-    this.#options.metrics?.add(counts);
-    this.#backlog.add(counts);
-  }
-
   /**
-   * Writes all counts to the ledger. Returns the fault for the health check, if any.
+   * Logs and returns a fault if this machine's clock differs from the database's.
    *
-   * @param begun The number of sessions that this flush has begun.
+   * @param asked When the database was asked, by the clock here.
    */
-  async #write(
-    registered: Registered,
-    isLast: boolean,
-    begun = 0,
-  ): Promise<string | undefined> {
-    // As where two databases answer at one address in turns.
-    if (begun > MAX_SESSIONS) throw new StorageError("usage", "the ledger changes with each use");
-    if (this.#sent !== undefined) ({ registered } = await this.#send(this.#sent, registered));
-    if (registered.session.ended !== undefined) return undefined; // it has stopped
-    registered = await this.#recordMounts(registered);
-
-    // The heartbeat settles the calls that came before its time, so that time is read before the
-    // counts are taken. No call may be dated before it was answered, so calls are dated with a time
-    // that is read afterwards. An idle process needs neither.
-    const { ledger } = registered;
-    const readTime = () => registered.lived.read(() => ledger.time());
-    const mayHaveIntents = !this.intents.isEmpty;
-    const before = mayHaveIntents ? await readTime() : undefined;
-    this.#takeCounts();
-    const pending = this.intents.takeHeartbeat();
-    const { session: { sequence } } = registered;
-    const intents = before && { at: before.now, sequence, ...pending.intents };
-    let time = this.#backlog.isEmpty ? before : await readTime();
-
-    // Counts are recorded before a session lapses, but do not extend it. Another session has what is
-    // left, and a heartbeat of its own. So it has a route that is mounted late.
-    for (let isHeartbeat = false; !isHeartbeat;) {
-      const counts = this.#backlog.takePart();
-      const { lived: { hasLapsed }, session } = registered;
-      const isOver = hasLapsed || !this.#hasRecordedMounts;
-      if (isOver && counts.length === 0) {
-        registered = await this.#begin(ledger, { lapsed: session });
-        return await this.#write(registered, isLast, begun + 1);
-      }
-      isHeartbeat = this.#backlog.isEmpty && !isOver;
-      const heartbeat = isHeartbeat ? { intents, isStopped: isLast } : undefined;
-      const sent = await this.#send({ counts, at: time?.now ?? 0, heartbeat, pending }, registered);
-      registered = sent.registered;
-      if (!sent.isRecorded) return await this.#write(registered, isLast, begun + 1);
-      time = sent.time ?? time;
-      if (!isHeartbeat) await yieldToRequests();
-    }
-    if (time === undefined) return undefined;
-    const fault = this.#compareClocks(time); // at once, because deleting can take long
-    if (!isLast) {
-      await this.#retention.apply(ledger, time.now);
-      await this.#findDeleted(ledger, time.now);
-    }
-    return fault;
-  }
-
-  /** Records which routes are mounted, if the session is so young that it may have them. */
-  async #recordMounts(registered: Registered): Promise<Registered> {
-    const { ledger, session, began } = registered;
-    if (this.#hasRecordedMounts || this.#lifetime() - began >= MOUNTING_MS) return registered;
-    const mounts = this.#mounts;
-    if (!await ledger.mount(session, mounts)) return registered;
-    return this.#registered = { ...registered, session: { ...session, ...mounts } };
-  }
-
-  /**
-   * Sends a part. If it was not recorded, puts its counts back, and begins another session.
-   *
-   * @returns Whether the part was recorded, and the ledger's times then, if they are known.
-   */
-  async #send(part: SentPart, registered: Registered): Promise<SendResult> {
-    const { ledger, session, lived } = registered;
-    const isRepeated = this.#sent === part;
-    this.#sent = part;
-    const time = await lived.read(() => ledger.add(part, session, lived.end()));
-    this.#learn(time?.holds);
-    if (time === undefined) {
-      // Only the sequence number says whether an earlier attempt was committed.
-      const found = await ledger.session(session.id);
-      if (!isRepeated || found?.sequence !== session.sequence + 1) {
-        this.#sent = undefined;
-        this.#backlog.add(part.counts);
-        return { registered: await this.#beginAgain(registered, found), isRecorded: false };
-      }
-    }
-    this.#sent = undefined;
-    const { heartbeat, pending } = part;
-    if (heartbeat?.intents !== undefined) this.intents.confirm(pending);
-    this.#registered = {
-      ...registered,
-      session: {
-        ...session,
-        sequence: session.sequence + 1,
-        reported: heartbeat && time ? time.now : session.reported,
-        ended: heartbeat?.isStopped ? "stopped" : undefined,
-      },
-    };
-    return { registered: this.#registered, isRecorded: true, time };
-  }
-
-  /** Begins another session, because the ledger has the process's session in another state. */
-  async #beginAgain(
-    { ledger, session: left }: Registered,
-    found: Session | undefined,
-  ): Promise<Registered> {
-    if (found?.sequence !== left.sequence) return await this.#begin(ledger, { lost: left }, LOST);
-    // If it has not ended, the machine slept, the database failed over, or a restart of the record
-    // set the last heartbeat back.
-    return await this.#begin(ledger, found.ended === undefined ? { lapsed: left } : {});
-  }
-
-  /**
-   * Begins a session. Logs it, unless it is the process's first: that one is for the caller to log.
-   *
-   * @param warning Why another session was necessary, if the operator should know.
-   */
-  async #begin(
-    ledger: Ledger,
-    options: BeginOptions = {},
-    warning?: string,
-  ): Promise<Registered> {
-    const left = this.#registered;
-    // A session that continues an earlier one has the counts of what the process answered before.
-    const next = this.#next = {
-      ...this.#next ?? newSession(this.#options, this.#mounts, 1),
-      ...this.#mounts,
-    };
-    const begun = await ledger.begin(next, options);
-    if (begun === undefined && left !== undefined) {
-      return await this.#beginAgain(left, await ledger.session(left.session.id));
-    }
-    const { began, timeline, intents } = begun as BegunSession;
-    this.#next = undefined;
-    this.#registered = {
-      ledger,
-      session: { ...next, began, timeline, reported: began },
-      lived: new LivedTime(began, this.#lifetime),
-      began: this.#lifetime(),
-    };
-    if (left === undefined) return this.#registered;
-    this.intents.keepOnly(options.lost === undefined ? intents : []);
-    const facts = sessionFacts(next.id, this.#options.process);
-    this.#options.log(
-      warning ? { event: "warning", ...facts, message: warning } : { event: "session", ...facts },
-    );
-    return this.#registered;
-  }
-
-  /** Logs and returns a fault if this machine's clock differs from the database's. */
-  #compareClocks({ databaseTime }: LedgerTime): string | undefined {
-    const fault = clockFault({ here: this.#options.clock(), inDatabase: databaseTime });
+  #compareClocks({ databaseTime }: LedgerTime, asked: number): string | undefined {
+    const here = Math.max(asked, Math.min(databaseTime, this.#options.clock()));
+    const fault = clockFault({ here, inDatabase: databaseTime });
     if (fault === undefined) return undefined;
     this.#faults.log(fault, { session: this.session }, { kind: "clocks differ" });
     return "the clock here is not the database's (see the log)";
   }
 }
 
-function newSession(options: RecorderOptions, mounts: Mounts, sequence: number): NewSession {
-  const { process, mayServeUnrecorded, publicUrl, contact, retainDays } = options;
-  const id = crypto.randomUUID();
-  return { id, ...mounts, process, mayServeUnrecorded, publicUrl, contact, retainDays, sequence };
+const LOST = "The ledger does not have this process's last heartbeat as it was written, as if it " +
+  "had been restored, replaced or copied. Verdicts name the time whose calls are lost";
+
+/** Returns whether a part mounts a route so late that the session cannot have it from its beginning. */
+function isMountedLate(session: KnownSession, { policies, at }: SentPart): boolean {
+  return !isSame(session.policies, policies) && at - session.began >= MOUNTING_MS;
 }
 
-const REFUSED = "calls to old paths are refused: the ledger does not take them (see the log)";
+/** Returns whether two lists of routes are the same. Routes are only ever added. */
+function isSame(a: RoutePolicies, b: RoutePolicies): boolean {
+  return Object.keys(a).length === Object.keys(b).length;
+}
 
-const LOST = "The ledger does not have this process's last heartbeat, as if it had been " +
-  "restored, replaced or copied. The record of calls starts again in a day: until then, other " +
-  "servers may answer calls under intents that it does not have";
+/** Returns whether a part that was sent before is in the session that was found. */
+function hasLanded(part: Part, { sequence }: KnownSession, found: Session | undefined): boolean {
+  return found?.sequence === sequence + 1 &&
+    found.ended === (part.isStopped ? "stopped" : undefined);
+}
 
 /**
  * Returns the fault to log if two clocks differ by a minute or more; `undefined` otherwise. Both are

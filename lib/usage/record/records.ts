@@ -2,7 +2,6 @@
 
 import { isPrintable, quoted } from "../../input/printable.ts";
 import type { Phase, RoutePolicies } from "../../lifecycle/policy.ts";
-import { DAY_MS } from "../../http/timestamp.ts";
 
 /**
  * The effect of a route's removal on calls: "breaking" if it breaks them (`isBreaking()` decides
@@ -56,7 +55,7 @@ export interface ClientHistory {
   readonly pause: number | undefined;
 }
 
-const COUNT_KEY = [
+export const COUNT_KEY = [
   "route",
   "method",
   "phase",
@@ -89,10 +88,7 @@ export function requireRouteNames(policies: RoutePolicies): void {
   );
 }
 
-/** The ways in which a session ends: see {@linkcode Session}. */
-export const ENDS = ["stopped", "lapsed"] as const;
-
-/** A process, as people and supervisors know it. */
+/** A process, as people and supervisors know it. Neither tells two processes apart in containers. */
 export interface ProcessIdentity {
   /** The host name of the machine; `undefined` if the process may not read it. */
   readonly machine: string | undefined;
@@ -101,18 +97,23 @@ export interface ProcessIdentity {
   readonly started: number;
 }
 
+/** The ways in which a session ends: see {@linkcode Session}. */
+export const ENDS = ["stopped", "continued"] as const;
+
 /**
- * The registration of one process. Times are in milliseconds since the epoch, by the ledger's time.
+ * A time in which one process counted calls. Instants are in milliseconds since the epoch, by the
+ * ledger's time.
  */
 export interface Session {
+  /** Chosen before the first attempt to begin it, so that an attempt which landed is found again. */
   readonly id: string;
+  /** The id of the opened record that has this session and those before and after it. */
+  readonly opened: string;
   readonly process: ProcessIdentity;
   /** The policies of the routes that are mounted. The process announces and counts these only. */
   readonly policies: RoutePolicies;
-  /** The policies of the routes that the process has, but did not mount. */
-  readonly unmounted?: RoutePolicies | undefined;
-  /** Whether the process answers calls that the ledger does not take, and so may leave some out. */
-  readonly mayServeUnrecorded?: boolean | undefined;
+  /** Whether a time without a process is a time without calls, because the process runs on demand. */
+  readonly onDemand: boolean;
   /** The URL at which clients reach the application, if it is known. */
   readonly publicUrl?: string | undefined;
   /** The URL at which owners of clients reach the operator, if there is one. */
@@ -120,81 +121,52 @@ export interface Session {
   /** The number of whole days for which the process retains counts. */
   readonly retainDays: number;
   readonly began: number;
-  /** The time of its last heartbeat. The process was counting from `began` until then. */
-  readonly reported: number;
-  /** The database's {@linkcode Database.timeline} since the session began. */
-  readonly timeline: string;
   /**
-   * The number of transactions that have extended the session, and one more if it continues an
-   * earlier session of its process.
+   * What the process answered before this instant, since it opened the record, is on record, except
+   * what the ledger lost. Until a session's first heartbeat is written as a whole, this is before
+   * `began`: the last report of the session before, or the start of the process.
    */
+  readonly reported: number;
+  /** When the process last wrote. */
+  readonly written: number;
+  /** The number of parts that were written. */
   readonly sequence: number;
   /**
-   * How the session ended, if it did: the process stopped, or the session lapsed, because the process
-   * did not live through the time that followed, or the database changed. A session that ended is
-   * never extended again.
+   * How the session ended, if it did: the process stopped, or continued in another session. Nothing is
+   * added to a session that ended.
    */
   readonly ended?: typeof ENDS[number] | undefined;
+  /**
+   * Since when the calls that the process had recorded are lost, because the ledger did not have the
+   * session before as the process had written it. They are lost until `began`.
+   */
+  readonly lost?: number | undefined;
 }
 
-/** The time for which an intent holds unless it is renewed, in milliseconds. */
-export const LEASE_MS = DAY_MS;
+/** What a process says of itself in every session. */
+export type SessionFacts = Pick<
+  Session,
+  "opened" | "process" | "onDemand" | "publicUrl" | "contact" | "retainDays"
+>;
 
 /**
- * The statement of a process that it may be answering calls to a route. It is in the ledger before
- * any of them is answered, and is deleted once all of them are on record. So a process that falls
- * silent without an intent has answered nothing that is not on record. Times are in milliseconds
- * since the epoch, by the ledger's time.
+ * A part of a heartbeat: one transaction, sent again unchanged until its outcome is known. It advances
+ * the session's sequence number, so it is recorded once, however often it is sent.
  */
-export interface Intent {
-  readonly id: string;
-  /** The id of the process's session. */
-  readonly session: string;
-  readonly route: string;
-  /** When it was written. */
-  readonly since: number;
-  /** {@linkcode LEASE_MS} after it was written or last renewed. Later calls have another intent. */
-  readonly until: number;
-  /**
-   * Every call that arrived before this instant is on record; `undefined` before the first
-   * heartbeat at which no call was in flight.
-   */
-  readonly settled: number | undefined;
-}
-
-/** What a heartbeat says of the intents of its session. Each list has ids. */
-export interface HeartbeatIntents {
-  /** When it was written, by the ledger's time read before its counts were taken. */
-  readonly at: number;
-  /** The session's sequence number when it was written. */
-  readonly sequence: number;
-  /**
-   * Those that the process holds or has asked for. Any other that was written under an earlier
-   * sequence number is deleted; by the heartbeat that ends the session, any other.
-   */
-  readonly kept: readonly string[];
-  /** Those under which every call that arrived before `at` is on record. */
-  readonly settled: readonly string[];
-  /** Those to renew. */
-  readonly renewed: readonly string[];
-}
-
-/**
- * One transaction of a flush. It also advances the session's sequence number, so it is committed at
- * most once, however often it is sent.
- */
-export interface FlushPart {
-  /** Counts with distinct keys. */
+export interface Part {
+  /** Counts with distinct keys, at most {@linkcode MAX_PART_ROWS}. */
   readonly counts: readonly UsageCount[];
-  /** When the counts are recorded, in milliseconds since the epoch. */
-  readonly at: number;
-  /** The process's sign of life, which only the last part of a flush carries. */
-  readonly heartbeat?: {
-    /** Left out if the process has and had none. */
-    readonly intents: HeartbeatIntents | undefined;
-    /** Whether it ends the session, because the process stops. */
-    readonly isStopped: boolean;
-  } | undefined;
+  /** The ledger's time, read before the heartbeat's counts were taken. */
+  readonly before: number;
+  /**
+   * The milliseconds that the process has lived since that time was read for its last heartbeat. If
+   * the ledger's time advanced by a minute more, the machine slept.
+   */
+  readonly lived: number;
+  /** Whether it is the last part of the heartbeat. Only then is the process known to have reported. */
+  readonly isLast: boolean;
+  /** Whether the process stops with it, no call being unanswered. */
+  readonly isStopped: boolean;
 }
 
 /** The limit on counts in a part. SQLite blocks the thread while it writes them. */
@@ -210,7 +182,8 @@ export interface LedgerTime {
 
 /**
  * The shortest gap that counts, in milliseconds: that long without a session is a stop, a clock that
- * is off by that much is wrong, and a session without a heartbeat for that long is silent.
+ * is off by that much is wrong, a machine whose process lived that much less than the time that
+ * passed has slept, and a session that has not written for that long is over.
  */
 export const SHORTEST_GAP_MS = 60_000;
 
@@ -227,34 +200,18 @@ export function sessionFacts(session: string, { machine, pid, started }: Process
   return { session, machine, pid, started: new Date(started).toISOString() };
 }
 
-/** Returns whether a session has not ended. */
-export function isOpen({ ended }: Pick<Session, "ended">): boolean {
-  return ended === undefined;
-}
-
 /** Returns whether a session has mounted any route. If not, it vouches for no time. */
 export function hasMounted({ policies }: Pick<Session, "policies">): boolean {
   return Object.keys(policies).length > 0;
 }
 
 /**
- * Returns whether a session is open, and its last heartbeat was less than a minute before an
- * instant, or later.
- *
- * @param instant Milliseconds since the epoch.
+ * Returns whether a session is over at an instant of the ledger's time: it ended, or its process has
+ * written nothing for a minute.
  */
-export function isRunning(session: Pick<Session, "ended" | "reported">, instant: number): boolean {
-  return isOpen(session) && instant - session.reported < SHORTEST_GAP_MS;
-}
-
-/** Returns whether every call under an intent that came before an instant is on record. */
-export function isSettled({ settled }: Pick<Intent, "settled">, instant: number): boolean {
-  return settled !== undefined && settled > instant;
-}
-
-/** Lists the sessions of running servers after all others. */
-export function runningLast(sessions: readonly Session[]): Session[] {
-  const latest = Math.max(...sessions.map(({ reported }) => reported));
-  const others = sessions.filter((session) => !isRunning(session, latest));
-  return [...others, ...sessions.filter((session) => isRunning(session, latest))];
+export function isOver(
+  { ended, written }: Pick<Session, "ended" | "written">,
+  now: number,
+): boolean {
+  return ended !== undefined || now - written >= SHORTEST_GAP_MS;
 }

@@ -13,7 +13,7 @@ import { ENDS, IMPACTS, USAGE_KEY } from "./records.ts";
 export const LEDGER: Schema = {
   name: "ledger",
   applicationId: 0x6d68_6c65,
-  version: 11,
+  version: 12,
   upgrade: "stop the servers, and move it away",
   tables: usageTables,
   columns: ({ integer }) => `started ${integer} CHECK (${isInstant("started")})`,
@@ -47,30 +47,24 @@ function usageTables(dialect: Dialect): string {
     )${options};
     CREATE TABLE media_head_session (
       id ${text} PRIMARY KEY CHECK (${isPrintable(dialect, "id", 64)}),
-      ${json("policies")},
-      unmounted ${text},
-      may_serve_unrecorded ${integer} NOT NULL CHECK (may_serve_unrecorded IN (0, 1)),
-      public_url ${text},
-      contact ${text},
-      retain_days ${integer} NOT NULL CHECK (${isCount("retain_days", 1)}),
+      opened ${text} NOT NULL CHECK (${isPrintable(dialect, "opened", 64)}),
       machine ${text},
       pid ${integer} NOT NULL,
       process_started ${integer} NOT NULL CHECK (${isInstant("process_started")}),
+      ${json("policies")},
+      on_demand ${integer} NOT NULL CHECK (on_demand IN (0, 1)),
+      public_url ${text},
+      contact ${text},
+      retain_days ${integer} NOT NULL CHECK (${isCount("retain_days", 1)}),
       began ${integer} NOT NULL CHECK (${isInstant("began")}),
-      reported ${integer} NOT NULL CHECK (${isInstant("reported")} AND reported >= began),
-      timeline ${text} NOT NULL,
-      sequence ${integer} NOT NULL CHECK (${isCount("sequence", 0)}),
-      ended ${text} CHECK (${isOneOf("ended", ENDS)})
+      reported ${integer} NOT NULL CHECK (${isInstant("reported")}),
+      written ${integer} NOT NULL CHECK (${isInstant("written")}),
+      sequence ${integer} NOT NULL CHECK (${isCount("sequence", 1)}),
+      ended ${text} CHECK (${isOneOf("ended", ENDS)}),
+      lost ${integer} CHECK (${isInstant("lost")})
     )${options};
-    CREATE TABLE media_head_intent (
-      id ${text} PRIMARY KEY CHECK (${isPrintable(dialect, "id", 64)}),
-      session ${text} NOT NULL,
-      sequence ${integer} NOT NULL CHECK (${isCount("sequence", 0)}),
-      route ${text} NOT NULL,
-      since ${integer} NOT NULL CHECK (${isInstant("since")}),
-      until ${integer} NOT NULL CHECK (${isInstant("until")}),
-      settled ${integer} CHECK (${isInstant("settled")})
-    )${options};
+    CREATE INDEX media_head_session_reported ON media_head_session (reported);
+    CREATE INDEX media_head_session_opened ON media_head_session (opened);
     CREATE TABLE media_head_hold (
       id ${text} PRIMARY KEY CHECK (${isPrintable(dialect, "id", 64)}),
       route ${text},

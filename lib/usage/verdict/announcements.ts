@@ -2,37 +2,62 @@
 
 import type { Interval } from "../../lifecycle/instant.ts";
 import type { Policy, RoutePolicies } from "../../lifecycle/policy.ts";
-import { hasMounted, isOpen, runningLast, type Session } from "../record/records.ts";
+import { policiesUnder, type RecordedHold } from "../record/holds.ts";
+import { hasMounted, type Session } from "../record/records.ts";
+import type { ReadSession } from "./evidence.ts";
 
-/**
- * Returns the policy of each route from the session that began last, preferring running servers, and
- * those that have mounted it.
- */
-export function announcedPolicies(sessions: readonly Session[]): RoutePolicies {
+/** Returns the policy of each route from the session that began last, preferring running processes. */
+export function announcedPolicies(sessions: readonly ReadSession[]): RoutePolicies {
   // Object.assign() would take the name "__proto__" for a prototype.
-  const ordered = runningLast(sessions);
-  return Object.fromEntries([
-    ...ordered.flatMap(({ unmounted = {} }) => Object.entries(unmounted)),
-    ...ordered.flatMap(({ policies }) => Object.entries(policies)),
-  ]);
+  return Object.fromEntries(
+    runningLast(sessions).flatMap(({ policies }) => Object.entries(policies)),
+  );
 }
 
-/** Returns the session that began last, preferring running servers, if there is one. */
-export function latestSession(sessions: readonly Session[]): Session | undefined {
+/** Returns the latest session, preferring running processes, if there is one. */
+export function latestSession(sessions: readonly ReadSession[]): ReadSession | undefined {
   return runningLast(sessions).at(-1);
 }
 
+/** Lists the sessions of running processes after all others. */
+function runningLast(sessions: readonly ReadSession[]): ReadSession[] {
+  return [
+    ...sessions.filter(({ isOver }) => isOver),
+    ...sessions.filter(({ isOver }) => !isOver),
+  ];
+}
+
 /**
- * Returns the routes of open sessions, also those that are not mounted; if none is open, those of the
- * session that ended last. Sessions that have mounted no route matter only where no other has.
+ * Returns the routes that running processes count; if none does, those of the session that reported
+ * last.
  */
-export function judgedRoutes(sessions: readonly Session[]): string[] {
-  const open = sessions.filter((session) => isOpen(session));
-  const serving = open.filter(hasMounted);
-  const byHeartbeat = sessions.toSorted((a, b) => a.reported - b.reported);
-  const ended = [byHeartbeat.filter(hasMounted).slice(-1), byHeartbeat.slice(-1)];
-  const [judged = []] = [serving, open, ...ended].filter(({ length }) => length > 0);
-  return Object.keys(announcedPolicies(judged));
+export function judgedRoutes(sessions: readonly ReadSession[]): string[] {
+  const counting = sessions.filter(hasMounted);
+  const running = counting.filter(({ isOver }) => !isOver);
+  const last = counting.toSorted((a, b) => a.reported - b.reported).slice(-1);
+  return Object.keys(announcedPolicies(running.length > 0 ? running : last));
+}
+
+/**
+ * Returns the latest sunset that sessions announce for a route, under holds, if there is any.
+ *
+ * @param since The sessions that reported since this instant count, in milliseconds since the epoch.
+ */
+export function latestSunset(
+  sessions: readonly ReadSession[],
+  route: string,
+  { since, holds }: { readonly since: number; readonly holds: readonly RecordedHold[] },
+): number | undefined {
+  const announced = new Map<string, Policy>();
+  for (const { policies, reported, isOver } of sessions) {
+    const policy = Object.hasOwn(policies, route) ? policies[route] : undefined;
+    if (policy === undefined || isOver && reported < since) continue;
+    announced.set(JSON.stringify(policy), policy);
+  }
+  const sunsets = [...announced.values()].flatMap((policy) =>
+    policiesUnder({ [route]: policy }, holds)[route]?.sunsetAt ?? []
+  );
+  return sunsets.length === 0 ? undefined : Math.max(...sunsets);
 }
 
 /** The dates of a policy. */
@@ -40,7 +65,7 @@ export interface PolicyDates extends Pick<Policy, "deprecatedAt" | "sunsetAt"> {
   readonly brownouts: readonly Interval[];
 }
 
-/** The dates that a running server announces for routes, other than those of the report. */
+/** The dates that a running process announces for routes, other than those of the report. */
 export interface OtherDates {
   readonly routes: readonly string[];
   /** The dates of the report. */
@@ -50,11 +75,11 @@ export interface OtherDates {
   readonly others: PolicyDates;
 }
 
-/** Lists each case of other dates that a running server announces, once, with its routes. */
-export function otherDates(sessions: readonly Session[]): OtherDates[] {
+/** Lists each case of other dates that a running process announces, once, with its routes. */
+export function otherDates(sessions: readonly ReadSession[]): OtherDates[] {
   const policies = announcedPolicies(sessions);
   const cases = new Map<string, { route: string; dates: Omit<OtherDates, "routes"> }>();
-  for (const session of sessions.filter((session) => isOpen(session))) {
+  for (const session of sessions.filter(({ isOver }) => !isOver)) {
     const { id, process } = session;
     for (const [route, policy] of Object.entries(session.policies)) {
       const announced = datesOf(policies[route] ?? policy);

@@ -2,7 +2,7 @@
 
 import { RefusedError } from "../../errors/refused_error.ts";
 import { CLIENT_KINDS, clientName } from "../record/client_names.ts";
-import type { Ledger } from "../record/ledger.ts";
+import type { RecordSource } from "./evidence.ts";
 import { callsIn, type ClientUsage } from "./sums.ts";
 
 /** A client to ignore. */
@@ -13,6 +13,8 @@ export interface IgnoredClient extends Pick<ClientUsage, "client" | "calls"> {
   readonly meant: string | undefined;
 }
 
+type Records = readonly RecordSource<"hasClient">[];
+
 /**
  * Checks that a client is on record.
  *
@@ -20,10 +22,10 @@ export interface IgnoredClient extends Pick<ClientUsage, "client" | "calls"> {
  */
 export async function requireOnRecord(
   client: string,
-  ledger: Pick<Ledger, "hasClient">,
+  records: Records,
 ): Promise<void> {
-  if (await ledger.hasClient(client)) return;
-  const meant = await meantBy(client, ledger);
+  if (await hasClient(records, client)) return;
+  const meant = await meantBy(client, records);
   const remedy = meant === undefined
     ? `use the report's name, e.g. "app curl"`
     : `did you mean "${meant}"?`;
@@ -34,12 +36,12 @@ export async function requireOnRecord(
 export async function ignoredClients(
   names: readonly string[],
   called: readonly ClientUsage[],
-  ledger: Pick<Ledger, "hasClient">,
+  records: Records,
 ): Promise<IgnoredClient[]> {
   return await Promise.all(names.map(async (client) => {
     const calls = callsIn(called.filter((each) => each.client === client));
-    const isOnRecord = calls > 0 || await ledger.hasClient(client);
-    const meant = isOnRecord ? undefined : await meantBy(client, ledger);
+    const isOnRecord = calls > 0 || await hasClient(records, client);
+    const meant = isOnRecord ? undefined : await meantBy(client, records);
     return { client, calls, isOnRecord, meant };
   }));
 }
@@ -47,11 +49,16 @@ export async function ignoredClients(
 /** Returns the client on record that is meant by a name without its kind, if there is one. */
 async function meantBy(
   name: string,
-  ledger: Pick<Ledger, "hasClient">,
+  records: Records,
 ): Promise<string | undefined> {
   for (const kind of CLIENT_KINDS) {
     const client = clientName(kind, name);
-    if (await ledger.hasClient(client)) return client;
+    if (await hasClient(records, client)) return client;
   }
   return undefined;
+}
+
+async function hasClient(records: Records, client: string): Promise<boolean> {
+  const found = await Promise.all(records.map(({ ledger }) => ledger.hasClient(client)));
+  return found.includes(true);
 }

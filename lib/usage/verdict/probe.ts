@@ -8,9 +8,9 @@ import { momentAt, type Phase, type RoutePolicies } from "../../lifecycle/policy
 import { OTHER_PROBES, PROBE_FIELD, PROBE_PREFIX } from "../record/client_names.ts";
 import { dayOf } from "../../http/timestamp.ts";
 import type { Ledger } from "../record/ledger.ts";
+import { HEARTBEAT_INTERVAL_MS } from "../record/heartbeat_schedule.ts";
 import { lagOf, SHORTEST_GAP_MS } from "../record/records.ts";
 import type { Answer, HiddenCalls } from "./hidden_calls.ts";
-import { HEARTBEAT_LIMIT_MS, poll } from "./waiting.ts";
 
 export interface ProbeOptions {
   readonly url: string;
@@ -35,6 +35,12 @@ export interface ProbeResult {
 /** The limit on a request and its response, in milliseconds. */
 const TIMEOUT_MS = 10_000;
 
+/** How long a running process may take to record what it has counted, in milliseconds. */
+const RECORDING_LIMIT_MS = 2 * HEARTBEAT_INTERVAL_MS;
+
+/** Milliseconds between two looks at the ledger. */
+const POLL_INTERVAL_MS = 200;
+
 /** How much of a phase has to be left for a probe of it, in milliseconds. */
 const LEAST_LEFT_MS = 60_000;
 
@@ -48,15 +54,13 @@ type Methods = readonly [Method, ...Method[]];
  * Sends a GET to each route, under a random name in the probe's field. To each route whose GET was
  * counted under that name, sends two more GETs and two HEADs. Elsewhere, more requests could be
  * counted as calls. If no route can be probed, requests the URL itself once: where servers sleep
- * until they are asked, one starts.
- *
- * @returns A function that waits until all of them are on record, for two flushes at most, and returns
- *   the result.
+ * until they are asked, one starts. Waits until they are on record, each time for two heartbeats at
+ * most.
  */
 export async function probe(
   ledger: Pick<Ledger, "usage" | "time">,
   { url, routes, policies, urlOf, fields }: ProbeOptions,
-): Promise<() => Promise<ProbeResult>> {
+): Promise<ProbeResult> {
   const name = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
   const headers = new Headers(fields);
   headers.set("User-Agent", "media-head-gate");
@@ -90,20 +94,18 @@ export async function probe(
     hidden.push({ route, ...why });
   }
   const later = await sendAll(LATER_METHODS, targets, headers);
-  return async () => {
-    const isWhole = ({ of }: Counts, route: string) =>
-      of(route, "GET") >= 3 && of(route, "HEAD") >= 2;
-    const counts = await counted((counts) =>
-      [...targets.keys()].every((route) => isWhole(counts, route))
-    );
-    for (const [route, answer] of later) {
-      if (isWhole(counts, route)) continue;
-      targets.delete(route);
-      const why = isRefusal(answer) ? answer : { reason: "cached" } as const;
-      hidden.push({ route, ...why });
-    }
-    return { url, probed: [...targets.keys()], hidden };
-  };
+  const isWhole = ({ of }: Counts, route: string) =>
+    of(route, "GET") >= 3 && of(route, "HEAD") >= 2;
+  const all = await counted((counts) =>
+    [...targets.keys()].every((route) => isWhole(counts, route))
+  );
+  for (const [route, answer] of later) {
+    if (isWhole(all, route)) continue;
+    targets.delete(route);
+    const why = isRefusal(answer) ? answer : { reason: "cached" } as const;
+    hidden.push({ route, ...why });
+  }
+  return { url, probed: [...targets.keys()], hidden };
 }
 
 /** Returns whether an answer explains, without a cache, why the request was not counted. */
@@ -168,7 +170,7 @@ interface Counts {
   isFull(route: string): boolean;
 }
 
-/** Counts the requests of a probe that are on record, once that is enough, or after two flushes. */
+/** Counts the requests of a probe that are on record, once that is enough, or after two heartbeats. */
 async function countsWithin(
   ledger: Pick<Ledger, "usage" | "time">,
   { name, since, isDone }: {
@@ -178,8 +180,13 @@ async function countsWithin(
   },
 ): Promise<Counts> {
   const lag = lagOf(await ledger.time());
-  const limit = lag < SHORTEST_GAP_MS ? lag + HEARTBEAT_LIMIT_MS : 0;
-  return await poll(limit, () => countsOf(ledger, name, since), isDone);
+  const limit = lag < SHORTEST_GAP_MS ? lag + RECORDING_LIMIT_MS : 0;
+  const deadline = performance.now() + limit;
+  while (true) {
+    const counts = await countsOf(ledger, name, since);
+    if (isDone(counts) || performance.now() >= deadline) return counts;
+    await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
+  }
 }
 
 /** Counts the requests of a probe that are on record since an instant. */

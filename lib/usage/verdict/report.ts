@@ -6,27 +6,45 @@
  */
 
 import { WrongUsageError } from "../../errors/refused_error.ts";
-import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { DAY_MS, dayOf } from "../../http/timestamp.ts";
-import { policiesUnder } from "../record/holds.ts";
-import type { Ledger } from "../record/ledger.ts";
-import { type ClientHistory, isOpen, type Session } from "../record/records.ts";
-import { announcedPolicies, judgedRoutes, type OtherDates, otherDates } from "./announcements.ts";
-import { completeSince, type Evidence } from "./doubts.ts";
+import type { RoutePolicies } from "../../lifecycle/policy.ts";
+import { isPartOf } from "../../lifecycle/route_name.ts";
+import { policiesUnder, type RecordedHold } from "../record/holds.ts";
+import type { ClientHistory, Session, UsageRow } from "../record/records.ts";
+import {
+  announcedPolicies,
+  judgedRoutes,
+  latestSunset,
+  type OtherDates,
+  otherDates,
+} from "./announcements.ts";
+import {
+  type Evidence,
+  evidenceOf,
+  instantOf,
+  type RecordSessions,
+  type RecordSource,
+} from "./evidence.ts";
+import { type Gap, gapsOf, missingIn, routeStart } from "./gaps.ts";
 import { type IgnoredClient, ignoredClients, requireOnRecord } from "./named_clients.ts";
 import type { ProbeResult } from "./probe.ts";
-import type { PeriodLengths } from "./verdict.ts";
-import { type SilentClients, silentClients } from "./rhythms.ts";
-import { judgeRoutes, type Verdicts } from "./route_verdicts.ts";
-import { addUp, callsIn, type ClientErrors, type ClientUsage, type PhaseCalls } from "./sums.ts";
-import { HEARTBEAT_LIMIT_MS, type SessionsAndIntents } from "./waiting.ts";
+import { mergedHistories, type SilentClients, silentClients } from "./rhythms.ts";
+import {
+  addUp,
+  callsIn,
+  type ClientErrors,
+  type ClientUsage,
+  type PhaseCalls,
+  type Sums,
+} from "./sums.ts";
+import { gapsOfAll, judge, type RouteVerdict, type State, stateOf } from "./verdict.ts";
 
 /** Calls to one route on one UTC day. */
 export interface DayUsage {
   /** UTC, e.g. `2027-01-31`. */
   readonly day: string;
-  /** Whether the record of the day is complete (for today, so far). */
-  readonly isWhole: boolean;
+  /** Whether the day is on record (today: so far), but for less than 48 minutes. */
+  readonly isOnRecord: boolean;
   readonly calls: number;
   readonly byPhase: Readonly<PhaseCalls>;
 }
@@ -41,244 +59,261 @@ export interface RouteUsage {
   readonly clients: readonly ClientUsage[];
 }
 
-export interface UsageReportOptions extends Pick<PeriodLengths, "days">, SessionsAndIntents {
+export interface UsageReportOptions {
+  /** The number of whole UTC days in the period. */
+  readonly days: number;
   /** Whether each client is asked for its longest pause, if that is longer than the period. */
   readonly isByRhythm?: boolean | undefined;
-  /** The routes to report on. Default: the routes that servers announce. */
+  /** The routes to report on, each with its parts. Default: the routes that processes announce. */
   readonly routes?: readonly string[] | undefined;
   /** The only client to report on. Default: every client. */
   readonly client?: string | undefined;
   /** The names of clients that do not count for the verdict. */
   readonly ignore?: readonly string[] | undefined;
-  /** The number of calls that the verdict allows. Default: 0. */
-  readonly atMost?: number | undefined;
-  /** Whether the operator vouches for all stops, and for what is like them. */
-  readonly trustStops?: boolean | undefined;
   readonly probe?: ProbeResult | undefined;
-  /**
-   * Whether running servers had time to record the calls before the instant of the verdict. A
-   * report waits for nobody: it takes what they have recorded in the last two flushes for complete.
-   */
-  readonly isGate?: boolean | undefined;
-  /** The instant of the verdict, by the ledger's time, in milliseconds since the epoch. */
-  readonly now: number;
 }
 
 /** The report of a period: whole UTC days, and part of the day on which it is made. */
-export interface UsageReport extends
-  Pick<
-    UsageReportOptions,
-    "days" | "client" | "now" | "probe"
-  >,
-  Pick<PeriodLengths, "retainDays">,
-  SilentClients,
-  Verdicts {
+export interface UsageReport extends SilentClients {
+  /** The number of whole UTC days in the period. */
+  readonly days: number;
   /** Whether each client is asked for its longest pause, if that is longer than the period. */
   readonly isByRhythm: boolean;
-  /**
-   * The policy of each route, from the last session that announced one, under the holds on it; of a
-   * report on one client, as it applies to that client.
-   */
-  readonly policies: RoutePolicies;
-  /** The dates that running servers announce, other than those of the policies. */
-  readonly otherDates: readonly OtherDates[];
+  readonly client: string | undefined;
+  /** The first day of the period, UTC. */
   readonly from: string;
   readonly today: string;
+  /**
+   * The instant of the report, in milliseconds since the epoch: what was answered before it is on
+   * record, or in a gap.
+   */
+  readonly asOf: number;
+  /** The policy of each route, from the last session that announced one, under the holds on it. */
+  readonly policies: RoutePolicies;
+  /** The dates that running processes announce, other than those of the policies. */
+  readonly otherDates: readonly OtherDates[];
   readonly routes: readonly RouteUsage[];
   /** The routes that the verdict covers. */
   readonly judged: readonly string[];
+  /** The verdict on all routes. */
+  readonly state: State;
+  /** The verdict on each of them. */
+  readonly verdicts: readonly RouteVerdict[];
+  /** What is not on record of any of them, in the order in which it began. */
+  readonly gaps: readonly Gap[];
+  /** The first day on which the verdict on all can be clear, if it is unknown and that can be known. */
+  readonly clearFrom: string | undefined;
   /** The clients of the routes, except those that are ignored; most calls first. */
   readonly clients: readonly ClientUsage[];
   /** Every client to ignore, even without calls. */
   readonly ignored: readonly IgnoredClient[];
+  readonly probe: ProbeResult | undefined;
   /** The requests of each probe of a gate, and those of `lifecycle check`. None is a call. */
   readonly probes: readonly { readonly probe: string; readonly requests: number }[];
-  /** The number of calls that the verdict allows. */
-  readonly atMost: number;
-  /**
-   * Since when the record is complete, in milliseconds since the epoch; `undefined` if it is not.
-   */
-  readonly completeSince: number | undefined;
+  /** For how many whole days processes retain counts, if known. */
+  readonly retainDays: number | undefined;
   /** How far back calls are on record, in milliseconds since the epoch, if there are any sessions. */
   readonly onRecordSince: number | undefined;
-  /**
-   * The latest sunset that is announced for a route to judge, to everybody or to one client, if it has
-   * not passed.
-   */
+  /** The latest sunset that is announced for a route to judge, if it has not passed. */
   readonly announcedUntil: number | undefined;
   /** The requests to the routes to judge, except calls, that were answered 4xx; most first. */
   readonly clientErrors: readonly ClientErrors[];
-  /**
-   * The judged routes that processes may serve where the ledger does not take the calls. Their
-   * verdicts rest on there being no such calls, beyond the sessions that the doubts name.
-   */
-  readonly servedUnrecorded: readonly string[];
+  /** The names of the records in which no process reports, if there are several. */
+  readonly quietRecords: readonly string[];
 }
 
+/** What a report reads of a record besides its sessions. */
+type RecordParts = "histories" | "usage" | "started" | "holds" | "hasClient";
+
 /**
- * Creates the report from a ledger.
+ * Creates the report from one record, or from several.
  *
- * @throws {RefusedError} If the client to report on is not on record, or the database is a replica.
+ * @param records The sessions of each, read before.
+ * @throws {RefusedError} If the client to report on is not on record.
  * @throws {WrongUsageError} If other routes are on record, but not the one given.
  */
 export async function reportUsage(
-  ledger: RecordReader & Pick<Ledger, "hasClient">,
+  sources: readonly RecordSource<RecordParts>[],
+  records: readonly RecordSessions[],
   options: UsageReportOptions,
 ): Promise<UsageReport> {
-  const { days, client, now, probe, isByRhythm = false } = options;
-  const { sessions, intents, isGate = false } = options;
-  const { ignore = [], atMost = 0, trustStops = false } = options;
-  const from = dayOf(now - days * DAY_MS);
-  const period = Array.from({ length: days + 1 }, (_, ago) => dayOf(now - (days - ago) * DAY_MS));
+  const { days, client, ignore = [], isByRhythm = false, probe } = options;
+  const asOf = instantOf(records);
+  const period = Array.from({ length: days + 1 }, (_, at) => dayOf(asOf - (days - at) * DAY_MS));
+  const [from = dayOf(asOf)] = period;
   const start = Date.parse(from);
-  const { holds } = await ledger.holds();
+  const sessions = records.flatMap(({ sessions }) => sessions);
+  const holds = await holdsIn(sources);
   const policies = policiesUnder(announcedPolicies(sessions), holds);
-  const judged = [...new Set(options.routes ?? judgedRoutes(sessions))];
-  requireCounted(judged, policies);
+  const judged = routesAsked(options.routes, judgedRoutes(sessions), policies);
   // Once no route is deprecated, the report still says who called.
   const listed = judged.length > 0 ? judged : Object.keys(policies);
-  const { sums, histories, started, ...read } = await readRecord(ledger, from, {
-    listed,
-    period,
-    client,
-  });
-  if (client !== undefined && sums.clients.length === 0) await requireOnRecord(client, ledger);
-  const ignored = await ignoredClients(ignore, sums.clients, ledger);
-
-  const settledSince = isGate ? now : now - HEARTBEAT_LIMIT_MS;
-  const evidence: Evidence = {
-    ...{ sessions, intents, judgedAt: now, settledSince, started, ...read },
-  };
-  const isCounted = ({ client }: Pick<ClientUsage, "client">) => !ignore.includes(client);
-  const retainDays = retainedDays(sessions);
-  const lengths = { days, retainDays };
-  const silentOn = (route: string, clients: readonly ClientUsage[]) => {
-    const called = new Set(clients.map(({ client }) => client));
-    const others = histories.filter((each) =>
-      each.route === route && !called.has(each.client) && isCounted(each) &&
-      (client === undefined || each.client === client)
-    );
-    return silentClients(others, { now, days, isByRhythm, retainDays });
-  };
-  const announcedUntil = (route: string) => {
-    const { sunsetAt = 0 } = policies[route] ?? {};
-    return sunsetAt > now ? sunsetAt : undefined;
-  };
-  const routes = sums.routes.map(({ route, days, otherRequests, clients }): RouteUsage => {
-    const since = completeSince(evidence, [route], trustStops) ?? Infinity;
-    return {
-      route,
-      calls: callsIn(days),
-      otherRequests,
-      days: days.map((each) => ({ ...each, isWhole: since <= Date.parse(each.day) })),
-      clients: clients.filter(isCounted),
-    };
-  });
-  const { verdict, verdicts, unknown, recovery } = judgeRoutes(
-    evidence,
-    sums.routes.filter(({ route }) => judged.includes(route)).map(({ route, clients }) => ({
-      route,
-      clients: clients.filter(isCounted),
-      ...silentOn(route, clients),
-      announcedUntil: announcedUntil(route),
-    })),
-    { from: start, atMost, trustStops, hidden: probe?.hidden ?? [], lengths },
+  // What vouches for rows was read before them. The start of the record moves before rows are deleted.
+  const histories = await historiesIn(sources);
+  const sums = await addUp(rowsIn(sources, from), { listed, period, client });
+  const evidence = evidenceOf(
+    records,
+    await Promise.all(sources.map((each) => each.ledger.started())),
   );
+  if (client !== undefined && sums.clients.length === 0) await requireOnRecord(client, sources);
+  const ignored = await ignoredClients(ignore, sums.clients, sources);
+
+  const isCounted = (each: Pick<ClientUsage, "client">) => !ignore.includes(each.client);
+  const retainDays = retainedDays(records);
+  const question = { days, start, retainDays, hidden: probe?.hidden ?? [] };
+  const verdicts = sums.routes.filter(({ route }) => judged.includes(route))
+    .map(({ route, clients }) => {
+      const silent = silentOn(route, clients, {
+        histories: histories.filter((each) =>
+          isCounted(each) && (client ?? each.client) === each.client
+        ),
+        rhythm: { now: asOf, days, isByRhythm, retainDays },
+      });
+      const sunset = latestSunset(sessions, route, { since: start, holds });
+      const announcedUntil = sunset !== undefined && sunset > asOf ? sunset : undefined;
+      const asked = { route, clients: clients.filter(isCounted), announcedUntil, ...silent };
+      return judge(evidence, asked, question);
+    });
+  const unknown = verdicts.filter(({ state }) => state === "unknown");
+  const recoveries = unknown.map(({ clearFrom }) => clearFrom);
   const sunsets = verdicts.flatMap(({ announcedUntil = [] }) => announcedUntil);
   return {
-    days,
-    client,
-    from,
-    today: dayOf(now),
-    now,
-    policies,
-    retainDays,
-    isByRhythm,
-    judged,
+    ...{ days, isByRhythm, client, from, today: dayOf(asOf), asOf, policies, judged, verdicts },
+    ...{ ignored, probe, probes: sums.probes, retainDays },
+    otherDates: otherDates(sessions),
+    routes: sums.routes.map((sum) => usageOf(sum, evidence, isCounted)),
+    state: stateOf(verdicts),
+    gaps: gapsOfAll(verdicts),
+    clearFrom: recoveries.includes(undefined) ? undefined : recoveries.toSorted().at(-1),
     clients: sums.clients.filter(isCounted),
-    ignored,
-    atMost,
-    probe,
-    probes: sums.probes,
-    verdict,
-    verdicts,
     due: verdicts.flatMap(({ due }) => due),
     earlier: verdicts.flatMap(({ earlier }) => earlier),
+    onRecordSince: onRecordSince(evidence, histories, retainDays),
     announcedUntil: sunsets.length === 0 ? undefined : Math.max(...sunsets),
     clientErrors: sums.clientErrors.filter((each) =>
       judged.includes(each.route) && isCounted(each)
     ),
-    onRecordSince: onRecordSince(evidence.started, { now, retainDays, histories }),
-    unknown,
-    routes,
-    completeSince: completeSince(evidence, judged, trustStops),
-    servedUnrecorded: judged.filter((route) =>
-      sessions.some(({ mayServeUnrecorded, policies, reported, ended }) =>
-        mayServeUnrecorded === true && Object.hasOwn(policies, route) &&
-        (reported >= start || ended !== "stopped")
-      )
-    ),
-    otherDates: otherDates(sessions),
-    recovery,
+    quietRecords: sources.length === 1 ? [] : records
+      .filter(({ sessions }) => sessions.every(({ isOver }) => isOver))
+      .map(({ name }) => name),
   };
 }
 
-/** Reads what a report needs besides sessions and intents. */
-type RecordReader = Pick<
-  Ledger,
-  "histories" | "usage" | "started" | "time" | "timeline" | "holds"
->;
-
-/** Reads a ledger from a day on, after its sessions and intents. */
-async function readRecord(
-  ledger: RecordReader,
-  from: string,
-  question: Parameters<typeof addUp>[1],
-) {
-  // The order matters. Sessions and intents vouch for rows, so they are read before rows. The start of
-  // the record moves before days are deleted, so it is read afterwards. If the timeline is then still
-  // that of the sessions, all of this is.
-  const time = await ledger.time();
-  const histories = await ledger.histories(); // a call that is recorded later is among the rows
-  const sums = await addUp(ledger.usage(from), question);
-  const started = await ledger.started();
-  const timeline = await ledger.timeline();
-  return { time, histories, sums, started, timeline };
+/** Reads the holds in all records. Whoever reports is held by those of its own record only. */
+async function holdsIn(sources: readonly RecordSource<"holds">[]): Promise<RecordedHold[]> {
+  const read = await Promise.all(sources.map(({ ledger }) => ledger.holds()));
+  return read.flatMap(({ holds }) => holds);
 }
 
-/** Returns for how many days servers retain counts, by the shortest if they differ. */
-function retainedDays(sessions: readonly Session[]): number | undefined {
-  const open = sessions.filter((session) => isOpen(session));
-  const last = sessions.toSorted((a, b) => a.reported - b.reported).slice(-1);
-  const days = (open.length > 0 ? open : last).map(({ retainDays }) => retainDays);
+async function historiesIn(
+  sources: readonly RecordSource<"histories">[],
+): Promise<readonly ClientHistory[]> {
+  const read = await Promise.all(sources.map(({ ledger }) => ledger.histories()));
+  return mergedHistories(read);
+}
+
+/** Reads the rows of all records from a day on. */
+async function* rowsIn(
+  sources: readonly RecordSource<"usage">[],
+  from: string,
+): AsyncGenerator<UsageRow> {
+  for (const { ledger } of sources) yield* ledger.usage(from);
+}
+
+/**
+ * Returns the routes to judge.
+ *
+ * @param asked The routes asked for, each of which takes its parts along.
+ * @throws {WrongUsageError} If one is not on record, though others are.
+ */
+function routesAsked(
+  asked: readonly string[] | undefined,
+  announced: readonly string[],
+  policies: RoutePolicies,
+): string[] {
+  if (asked === undefined) return [...announced];
+  const names = Object.keys(policies);
+  const unknown = asked.find((route) => !names.some((name) => isPartOf(route, name)));
+  if (unknown !== undefined && names.length > 0) {
+    const known = names.map((name) => `"${name}"`).join(" or ");
+    throw new WrongUsageError(`route "${unknown}" was never counted, expected ${known}`);
+  }
+  if (names.length === 0) return [...new Set(asked)];
+  return names.filter((name) => asked.some((route) => isPartOf(route, name)));
+}
+
+/** Divides the clients that called a route, but not in the period. */
+function silentOn(
+  route: string,
+  called: readonly ClientUsage[],
+  { histories, rhythm }: {
+    readonly histories: readonly ClientHistory[];
+    readonly rhythm: Parameters<typeof silentClients>[1];
+  },
+): SilentClients {
+  const names = new Set(called.map(({ client }) => client));
+  const others = histories.filter((each) => each.route === route && !names.has(each.client));
+  return silentClients(others, rhythm);
+}
+
+function usageOf(
+  { route, days, otherRequests, clients }: Sums["routes"][number],
+  evidence: Evidence,
+  isCounted: (client: ClientUsage) => boolean,
+): RouteUsage {
+  const [first] = days;
+  const began = routeStart(evidence, route) ?? Infinity;
+  const start = Date.parse(first?.day ?? "");
+  const gaps = gapsOf(evidence, route, { start, since: start });
+  return {
+    route,
+    calls: callsIn(days),
+    otherRequests,
+    days: days.map((each) => ({
+      ...each,
+      isOnRecord: isOnRecord(each.day, { began, gaps, evidence }),
+    })),
+    clients: clients.filter(isCounted),
+  };
+}
+
+/** Returns whether a day is on record but for a thirtieth, as a period has to be for a verdict. */
+function isOnRecord(
+  day: string,
+  { began, gaps, evidence: { asOf } }: {
+    /** Since when the route is on record, in milliseconds since the epoch. */
+    readonly began: number;
+    readonly gaps: readonly Gap[];
+    readonly evidence: Evidence;
+  },
+): boolean {
+  const start = Date.parse(day);
+  const end = Math.min(start + DAY_MS, asOf);
+  const before = Math.max(0, Math.min(began, end) - start);
+  return before + missingIn(gaps, { start, end }) < DAY_MS / 30;
+}
+
+/** Returns for how many days processes retain counts, by the shortest if they differ. */
+function retainedDays(records: readonly RecordSessions[]): number | undefined {
+  const sessions: readonly Session[] = records.flatMap(({ sessions }) =>
+    sessions.filter(({ isOver }) => !isOver)
+  );
+  const last = records.flatMap(({ sessions }) => sessions)
+    .toSorted((a, b) => a.reported - b.reported).slice(-1);
+  const days = (sessions.length > 0 ? sessions : last).map(({ retainDays }) => retainDays);
   return days.length === 0 ? undefined : Math.min(...days);
 }
 
 /**
- * Returns how far back calls are on record: to the start of the record; or where counts are deleted
- * since, to the first day on which a client called.
+ * Returns how far back calls are on record: to the first session; or where counts are deleted since,
+ * to the first day on which a client called.
  */
 function onRecordSince(
-  started: number | undefined,
-  { now, retainDays = Infinity, histories }: {
-    readonly now: number;
-    readonly retainDays: number | undefined;
-    readonly histories: readonly ClientHistory[];
-  },
+  { sessions, asOf }: Evidence,
+  histories: readonly ClientHistory[],
+  retainDays = Infinity,
 ): number | undefined {
-  const isDeleted = started !== undefined && now - started >= retainDays * DAY_MS;
-  if (!isDeleted) return started;
-  return Math.min(started, ...histories.map(({ first }) => Date.parse(first)));
-}
-
-/**
- * Checks that routes are on record, if any is.
- *
- * @throws {WrongUsageError} If one is not.
- */
-function requireCounted(routes: readonly string[], policies: RoutePolicies): void {
-  const unknown = routes.find((route) => !Object.hasOwn(policies, route));
-  const known = Object.keys(policies).map((route) => `"${route}"`).join(" or ");
-  if (unknown === undefined || known === "") return;
-  throw new WrongUsageError(`route "${unknown}" was never counted, expected ${known}`);
+  const counted = sessions[0]?.counted;
+  if (counted === undefined || asOf - counted < retainDays * DAY_MS) return counted;
+  return Math.min(counted, ...histories.map(({ first }) => Date.parse(first)));
 }

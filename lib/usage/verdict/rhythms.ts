@@ -80,3 +80,36 @@ export function mayBeAnybody(client: string): boolean {
 export function longestShown(age: number): number {
   return Math.max(0, Math.floor(age / DAY_MS / MIN_DAYS));
 }
+
+/**
+ * Merges the histories of several records. Where two have the same client, some of its days may be in
+ * both, so there are at most as many days as their sum, and its pauses are at most the longest of both
+ * and the one between them.
+ */
+export function mergedHistories(
+  records: readonly (readonly ClientHistory[])[],
+): readonly ClientHistory[] {
+  const [first = [], ...others] = records;
+  if (others.length === 0) return first;
+  const merged = new Map<string, ClientHistory>();
+  for (const history of records.flat()) {
+    const key = `${history.route}\0${history.client}`;
+    const other = merged.get(key);
+    merged.set(key, other === undefined ? history : union(other, history));
+  }
+  return [...merged.values()];
+}
+
+function union(a: ClientHistory, b: ClientHistory): ClientHistory {
+  const [earlier, later] = a.last < b.last ? [a, b] : [b, a];
+  const between = (Date.parse(later.first) - Date.parse(earlier.last)) / DAY_MS;
+  const isSameDay = earlier.last === later.last;
+  return {
+    ...later,
+    calls: a.calls + b.calls,
+    days: a.days + b.days,
+    first: a.first < b.first ? a.first : b.first,
+    lastCalls: later.lastCalls + (isSameDay ? earlier.lastCalls : 0),
+    pause: Math.max(a.pause ?? 0, b.pause ?? 0, between) || undefined,
+  };
+}

@@ -49,6 +49,23 @@ const REFUSED: Readonly<Record<string, BrownoutStatus>> = { "4xx": 410, "5xx": 5
 
 type ReleaseUsage = Pick<UsageRow, "release" | "calls" | "last">;
 
+/** The sums of rows. */
+export interface Sums {
+  readonly routes: readonly {
+    readonly route: string;
+    readonly otherRequests: number;
+    readonly days: readonly {
+      readonly day: string;
+      readonly calls: number;
+      readonly byPhase: PhaseCalls;
+    }[];
+    readonly clients: readonly ClientUsage[];
+  }[];
+  readonly clients: readonly ClientUsage[];
+  readonly clientErrors: readonly ClientErrors[];
+  readonly probes: readonly { readonly probe: string; readonly requests: number }[];
+}
+
 /** Adds up the rows of the listed routes: by route and day, by client, and by probe. */
 export async function addUp(
   rows: AsyncIterable<UsageRow>,
@@ -59,7 +76,7 @@ export async function addUp(
     /** The only client to add up; left out for all. */
     readonly client: string | undefined;
   },
-) {
+): Promise<Sums> {
   const indexes = new Map(period.map((day, index) => [day, index]));
   const routes = listed.map((route) => {
     const days = period.map((day) => ({ day, calls: 0, byPhase: {} as PhaseCalls }));
@@ -124,7 +141,7 @@ class ClientSums {
 /** Adds up the calls of one client. */
 class ClientSum {
   readonly #client: string;
-  readonly #first: string; // rows come by day
+  #first: string;
   #calls = 0;
   #last = -Infinity;
   readonly #days = new Set<string>();
@@ -142,6 +159,7 @@ class ClientSum {
     const { day, route, phase, brownout, status: statusClass, calls, last, release } = row;
     this.#calls += calls;
     this.#last = Math.max(this.#last, last);
+    if (day < this.#first) this.#first = day; // several records are read one after another
     this.#days.add(day);
     this.#routes.add(route);
     this.#phases[phase] = (this.#phases[phase] ?? 0) + calls;

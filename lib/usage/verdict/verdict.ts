@@ -1,114 +1,189 @@
-/** The verdict on removing deprecated routes. */
+/** The verdicts on removing deprecated routes: on each of them, and on all together. */
 
-import {
-  type Doubt,
-  doubtsOf,
-  type Evidence,
-  type TrustableDoubt,
-  trustableDoubts,
-} from "./doubts.ts";
-import type { HiddenCalls } from "./hidden_calls.ts";
-import type { SilentClient } from "./rhythms.ts";
 import { DAY_MS, dayOf } from "../../http/timestamp.ts";
-
-/** Whether the routes that the verdict names can be removed. */
-export type Verdict =
-  /** No more calls than allowed, by the record and, where needed, the operator's word. */
-  | {
-    readonly state: "clear";
-    /** The doubts in the period that the operator's word settles. */
-    readonly trusted: readonly TrustableDoubt[];
-  }
-  | { readonly state: "called" }
-  | UnknownVerdict;
-
-/** No more calls than allowed were counted, but calls may be missing. */
-export interface UnknownVerdict {
-  readonly state: "unknown";
-  readonly doubts: readonly Doubt[];
-  readonly hidden: readonly HiddenCalls[];
-  /** The doubts that would remain if the operator could vouch for the others. */
-  readonly left: readonly Doubt[];
-  /** The clients whose rhythm reaches back from before the period to a doubt. */
-  readonly uncertain: readonly SilentClient[];
-}
-
-/** A route, and the clients that have called it, but not in the period. */
-interface AskedRoute {
-  readonly route: string;
-  readonly silent: readonly SilentClient[];
-}
-
-/** Returns the verdict on a period with no more calls than allowed; unknown without routes. */
-export function judge(
-  evidence: Evidence,
-  { routes, from, trustStops, hidden }: {
-    readonly routes: readonly AskedRoute[];
-    /** The start of the period. It ends at the instant of the verdict. */
-    readonly from: number;
-    /** Whether the operator vouches for all stops, and for what is like them. */
-    readonly trustStops: boolean;
-    readonly hidden: readonly HiddenCalls[];
-  },
-): Verdict {
-  const rare = routes.map(({ route, silent }) => ({
-    route,
-    silent: silent.filter(({ since }) => since < from),
-  }));
-  /** Returns the doubts in the period, and those before it to which the rhythm of a client reaches. */
-  const asked = <Each extends { readonly until: number }>(
-    find: (routes: readonly string[]) => readonly Each[],
-  ): Each[] => {
-    const found = find(routes.map(({ route }) => route)).filter(({ until }) => until > from);
-    const older = rare.flatMap(({ route, silent }) => {
-      const since = Math.min(...silent.map(({ since }) => since));
-      return since === Infinity ? [] : find([route])
-        .filter(({ until }) => until > since && until <= from);
-    });
-    // What concerns several routes is listed once.
-    return [...new Map([...found, ...older].map((each) => [JSON.stringify(each), each])).values()];
-  };
-  const byEnd = (a: Doubt, b: Doubt) => a.until - b.until;
-  const doubts = asked((names) => doubtsOf(evidence, names, trustStops)).sort(byEnd);
-  if (doubts.length + hidden.length === 0 && routes.length > 0) {
-    return { state: "clear", trusted: asked((names) => trustableDoubts(evidence, names)) };
-  }
-  const left = asked((names) => doubtsOf(evidence, names, true)).sort(byEnd);
-  const uncertain = rare.flatMap(({ route, silent }) => {
-    const last = Math.max(...doubtsOf(evidence, [route], trustStops).map(({ until }) => until));
-    return silent.filter(({ since }) => last > since);
-  });
-  return { state: "unknown", doubts, hidden, left, uncertain };
-}
-
-/** The lengths of a report's period and of the record, in whole UTC days. */
-export interface PeriodLengths {
-  /** The number of whole UTC days in the period. */
-  readonly days: number;
-  /** The number of whole days that servers retain, if known. */
-  readonly retainDays?: number | undefined;
-}
-
-/** Returns the first day on which a verdict can be clear, if it is unknown and that can be known. */
-export function recoveryOf(verdict: Verdict, lengths: PeriodLengths): string | undefined {
-  return verdict.state !== "unknown" || verdict.hidden.length > 0
-    ? undefined
-    : recoveryFrom(verdict.doubts, verdict, lengths);
-}
+import {
+  hasMounted,
+  type LedgerTime,
+  MOUNTING_MS,
+  type ProcessIdentity,
+} from "../record/records.ts";
+import { counts, type Gap, gapsOf, limitOf, mergedGaps, missingIn, routeStart } from "./gaps.ts";
+import type { CountingSession, Evidence } from "./evidence.ts";
+import type { HiddenCalls } from "./hidden_calls.ts";
+import type { SilentClients } from "./rhythms.ts";
+import { callsIn, type ClientUsage } from "./sums.ts";
 
 /**
- * Returns the first day on which a verdict can be clear without anybody's word; `undefined` if it
- * cannot be known.
+ * Whether a route may be deleted, in order of precedence:
+ * - `called`: calls in the period are on record, or a client is due to call again;
+ * - `unknown`: no calls are on record, but too much may be missing;
+ * - `announced`: like `clear`, but a sunset that has not passed is announced;
+ * - `clear`: it may be deleted.
  */
-export function recoveryFrom(
-  doubts: readonly Doubt[],
-  { uncertain }: Pick<UnknownVerdict, "uncertain">,
-  { days, retainDays }: PeriodLengths,
-): string | undefined {
-  if ((retainDays ?? days) < days || doubts.some(({ isOpen }) => isOpen)) return undefined;
-  const last = doubts.at(-1); // the one that ends last
-  if (last === undefined) return undefined;
-  const silences = uncertain.filter(({ since }) => last.until > since)
-    .map(({ silence }) => Math.min(silence, retainDays ?? silence));
-  return dayOf((Math.ceil(last.until / DAY_MS) + Math.max(days, ...silences)) * DAY_MS);
+const STATES = ["called", "unknown", "announced", "clear"] as const;
+
+export type State = typeof STATES[number];
+
+/** Why a verdict is unknown. Somebody can mend it, or wait for it. */
+export type Cause =
+  & {
+    /**
+     * The first day on which the verdict can be clear, UTC, if that can be known: where something has
+     * to be done, if it is done now.
+     */
+    readonly clearFrom: string | undefined;
+  }
+  & (
+    /** The record of the route is younger than the period. Without `since`, there is none. */
+    | {
+      readonly cause: "too young";
+      readonly since: number | undefined;
+      /** Whether processes retain counts for as long as the period. */
+      readonly isRetained: boolean;
+    }
+    /** No process counts the route now, nor since that instant. */
+    | { readonly cause: "no process"; readonly since: number }
+    /** A process that reports now counts other routes, and not this one. */
+    | {
+      readonly cause: "not counted";
+      readonly session: string;
+      readonly process: ProcessIdentity;
+    }
+    /** The clock of a record's database is a minute or more behind the record's time. */
+    | { readonly cause: "clock behind"; readonly record: string; readonly time: LedgerTime }
+    /** The gate's probe found that calls may not reach the processes. */
+    | { readonly cause: "hidden"; readonly hidden: HiddenCalls }
+    /** The gaps in the period take too much of it. */
+    | { readonly cause: "gaps"; readonly missingMs: number; readonly limitMs: number }
+  );
+
+/** The verdict on one route. It is what `--route` with this route says. */
+export interface RouteVerdict extends SilentClients {
+  readonly route: string;
+  readonly state: State;
+  /** The number of calls in the period, except those of clients that are ignored. */
+  readonly calls: number;
+  readonly clients: readonly Pick<ClientUsage, "client" | "calls" | "last">[];
+  /** The latest sunset that a session in the period announced; `undefined` once it has passed. */
+  readonly announcedUntil: number | undefined;
+  /** Why the verdict is unknown, or would be without calls. */
+  readonly causes: readonly Cause[];
+  /** What is not on record, in the order in which it began. */
+  readonly gaps: readonly Gap[];
+  /** The first day on which an unknown verdict can be clear, if that can be known. */
+  readonly clearFrom: string | undefined;
+}
+
+/** What a verdict on one route is about. Clients that are ignored are left out. */
+interface JudgedRoute extends SilentClients, Pick<RouteVerdict, "route" | "announcedUntil"> {
+  readonly clients: readonly ClientUsage[];
+}
+
+/** What is asked of a route. */
+interface Question {
+  /** The number of whole days in the period. */
+  readonly days: number;
+  /** The start of the period, in milliseconds since the epoch. */
+  readonly start: number;
+  /** The number of whole days for which processes retain counts, if known. */
+  readonly retainDays: number | undefined;
+  readonly hidden: readonly HiddenCalls[];
+}
+
+/** Returns the verdict on a route, as of the last reports of the processes. */
+export function judge(evidence: Evidence, asked: JudgedRoute, question: Question): RouteVerdict {
+  const { route, clients, due, earlier, announcedUntil } = asked;
+  const since = Math.min(question.start, ...[...due, ...earlier].map(({ since }) => since));
+  const gaps = gapsOf(evidence, route, { start: question.start, since });
+  const causes = causesOf(evidence, route, gaps, question);
+  const days = causes.map(({ clearFrom }) => clearFrom);
+  const state = clients.length + due.length > 0
+    ? "called"
+    : causes.length > 0
+    ? "unknown"
+    : announcedUntil !== undefined
+    ? "announced"
+    : "clear";
+  return {
+    route,
+    state,
+    calls: callsIn(clients),
+    clients: clients.map(({ client, calls, last }) => ({ client, calls, last })),
+    due,
+    earlier,
+    announcedUntil,
+    causes,
+    gaps,
+    clearFrom: days.includes(undefined) ? undefined : days.toSorted().at(-1),
+  };
+}
+
+/** Returns the state of several verdicts together: the first that applies; unknown without any. */
+export function stateOf(verdicts: readonly Pick<RouteVerdict, "state">[]): State {
+  return STATES.find((each) => verdicts.some(({ state }) => state === each)) ?? "unknown";
+}
+
+/** Returns the gaps of several routes, each once. */
+export function gapsOfAll(verdicts: readonly Pick<RouteVerdict, "gaps">[]): Gap[] {
+  return mergedGaps(verdicts.flatMap(({ gaps }) => gaps));
+}
+
+function causesOf(
+  evidence: Evidence,
+  route: string,
+  gaps: readonly Gap[],
+  question: Question,
+): Cause[] {
+  const { sessions, asOf, ahead } = evidence;
+  const { days, start, retainDays = days, hidden } = question;
+  const causes: Cause[] = [];
+  const began = routeStart(evidence, route);
+  const isRetained = retainDays >= days;
+  if (began === undefined || began > start || !isRetained) {
+    const clearFrom = isRetained ? firstWholeDay(began ?? asOf, days) : undefined;
+    causes.push({ cause: "too young", since: began, isRetained, clearFrom });
+  }
+  const counting = sessions.filter((session) => counts(session, route));
+  const last = counting.toSorted((a, b) => a.reported - b.reported).at(-1);
+  const running = sessions.filter((session) => !session.isOver);
+  const isCounted = running.some((session) => counts(session, route));
+  if (last !== undefined && !isCounted && !last.onDemand) {
+    const clearFrom = dayWithout(gaps, asOf, days);
+    causes.push({ cause: "no process", since: last.reported, clearFrom });
+  }
+  for (const session of running.filter((session) => leavesOut(session, route, asOf))) {
+    const { id, process } = session;
+    const clearFrom = dayWithout(gaps, asOf, days);
+    causes.push({ cause: "not counted", session: id, process, clearFrom });
+  }
+  for (const { name: record, time } of ahead) {
+    const clearFrom = firstWholeDay(time.databaseTime, days); // where the record starts again
+    causes.push({ cause: "clock behind", record, time, clearFrom });
+  }
+  for (const each of hidden) {
+    if (each.route === route) causes.push({ cause: "hidden", hidden: each, clearFrom: undefined });
+  }
+  const [missingMs, limitMs] = [missingIn(gaps, { start, end: asOf }), limitOf(days)];
+  if (missingMs >= limitMs) {
+    causes.push({ cause: "gaps", missingMs, limitMs, clearFrom: dayWithout(gaps, asOf, days) });
+  }
+  return causes;
+}
+
+/** Returns whether a process that reports counts other routes, and had time to mount this one. */
+function leavesOut(session: CountingSession, route: string, asOf: number): boolean {
+  return hasMounted(session) && !Object.hasOwn(session.policies, route) &&
+    asOf - session.began >= MOUNTING_MS;
+}
+
+/** Returns the first day whose period of whole days begins at an instant, or later. */
+function firstWholeDay(instant: number, days: number): string {
+  return dayOf((Math.ceil(instant / DAY_MS) + days) * DAY_MS);
+}
+
+/** Returns the first day, from today on, whose period has few enough gaps if there are no others. */
+function dayWithout(gaps: readonly Gap[], asOf: number, days: number): string {
+  let day = Math.floor(asOf / DAY_MS);
+  while (missingIn(gaps, { start: (day - days) * DAY_MS, end: asOf }) >= limitOf(days)) day++;
+  return dayOf(day * DAY_MS);
 }

@@ -12,7 +12,7 @@ import { fromRoot } from "../../support/paths.ts";
 import { needing, program, shared } from "../../support/permissions.ts";
 import { freePort } from "../../support/ports.ts";
 import { PASSWORD, POSTGRES, PostgresServer } from "../../support/postgres.ts";
-import { openEngine } from "../../support/postgres_engine.ts";
+import { createTables, openEngine } from "../../support/postgres_engine.ts";
 import { requestRaw } from "../../support/raw_http.ts";
 import { ServerProcess, taskFlags } from "../../support/server.ts";
 
@@ -110,7 +110,7 @@ test("a PostgreSQL that the URL says not to trust is refused", async () => {
 
 test("a server does not start with a role that cannot write, and does with the documented privileges", async () => {
   const url = here().urlOf(await here().createDatabase());
-  await (await openEngine(encrypted(url, here().certificate))).close(); // creates the tables
+  await createTables(encrypted(url, here().certificate));
   const database = new URL(url).pathname.slice(1);
   const role = "server_role";
   await here().query(`CREATE ROLE ${role} LOGIN PASSWORD '${PASSWORD}'`, database);
@@ -122,7 +122,7 @@ test("a server does not start with a role that cannot write, and does with the d
   const { message } = await assertRejects(() => start(environment), Error);
   assertMatch(
     message,
-    /cannot start: postgres: the database \(DATABASE_URL\) cannot be written \(permission denied for table media_head_ledger\)/,
+    /cannot start: postgres: the database \(DATABASE_URL\) cannot be written \(permission denied for table media_head_session\)/,
   );
   const page = await Deno.readTextFile(fromRoot("lib/server/README.md"));
   const [grant = ""] = /GRANT [^;`]*/.exec(page) ?? [];

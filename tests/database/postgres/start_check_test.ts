@@ -4,12 +4,11 @@ import { assertEquals, assertMatch } from "@std/assert";
 import { dirname } from "node:path";
 import { inFolder } from "../../support/media_cli.ts";
 import { needing, program, shared } from "../../support/permissions.ts";
-import { command, PASSWORD, POSTGRES, PostgresServer } from "../../support/postgres.ts";
-import { openEngine } from "../../support/postgres_engine.ts";
-import { freePort } from "../../support/ports.ts";
+import { PASSWORD, POSTGRES, PostgresServer } from "../../support/postgres.ts";
+import { createTables } from "../../support/postgres_engine.ts";
 import { MAIN } from "../../support/routes.ts";
 import { storageIn, taskFlags } from "../../support/server.ts";
-import { until, within } from "../../support/within.ts";
+import { within } from "../../support/within.ts";
 
 const server = shared(POSTGRES, () => PostgresServer.start());
 
@@ -21,8 +20,9 @@ async function run(args: string[], folder: string, DATABASE_URL: string) {
     stdout: "piped",
     stderr: "piped",
   }).spawn();
-  const { code, stderr } = await within("the end", process.output(), { process });
-  return { code, err: new TextDecoder().decode(stderr) };
+  const { code, stdout, stderr } = await within("the end", process.output(), { process });
+  const [out = "", err = ""] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+  return { code, out, err };
 }
 
 /** Checks what a start and its check say. */
@@ -39,7 +39,7 @@ async function checkBoth(url: string, checked: RegExp, started: RegExp): Promise
 
 needing(...POSTGRES)("--check knows a role that may not write, and writes nothing", async () => {
   const database = await server().createDatabase();
-  await (await openEngine(server().urlOf(database))).close();
+  await createTables(server().urlOf(database));
   await server().query(
     `CREATE ROLE reader LOGIN PASSWORD '${PASSWORD}';
      GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader`,
@@ -65,40 +65,24 @@ needing(...POSTGRES)("--check knows a role that may not write, and writes nothin
 
 needing(...POSTGRES, program("pg_basebackup"))("--check knows a hot standby", async () => {
   const database = await server().createDatabase();
-  await (await openEngine(server().urlOf(database))).close();
-  const folder = await Deno.makeTempDir({ prefix: "media-head-standby-" });
-  await Deno.chmod(folder, 0o777);
-  const data = `${folder}/data`;
-  const source = [
-    "--host",
-    server().folder,
-    "--port",
-    String(server().port),
-    "--username",
-    "postgres",
-  ];
-  const copying = command("pg_basebackup", [
-    ...source,
-    ...["--pgdata", data, "--write-recovery-conf", "--checkpoint", "fast"],
-  ]).spawn();
-  assertEquals((await copying.status).code, 0);
-  const port = freePort();
-  const standby = command("postgres", [
-    ...["-D", data, "-p", String(port), "-c", `unix_socket_directories=${folder}`],
-    ...["-c", "listen_addresses=127.0.0.1", "-c", "max_connections=100"],
-  ]).spawn();
-  try {
-    const url = server().urlOf(database, port);
-    const isReady = () =>
-      openEngine(url, { mustExist: true }).then(async (engine) => {
-        await engine.close();
-        return true;
-      }, () => false);
-    await until("the standby", isReady);
-    await checkBoth(url, /is read-only, or a standby/, /cannot start: postgres: /);
-  } finally {
-    standby.kill("SIGQUIT");
-    await within("the end of the standby", standby.status);
-    await Deno.remove(folder, { recursive: true });
-  }
+  await createTables(server().urlOf(database));
+  await using standby = await PostgresServer.copy(server(), "standby");
+  const url = standby.urlOf(database);
+  await checkBoth(url, /is read-only, or a standby/, /cannot start: postgres: /);
 });
+
+needing(...POSTGRES)(
+  "--check warns of a ledger that does not answer, since a start goes on",
+  async () => {
+    const database = await server().createDatabase();
+    const url = server().urlOf(database);
+    await createTables(url);
+    const held = server().query("BEGIN; LOCK media_head_ledger; SELECT pg_sleep(15)", database);
+    await inFolder(async (folder) => {
+      const { code, out, err } = await run(["--check"], folder, url);
+      assertEquals([code, err], [0, ""]);
+      assertMatch(out, /^Warning: no record of calls: postgres: the database .* cannot be /m);
+    });
+    await held;
+  },
+);

@@ -6,7 +6,7 @@ import { SqliteDatabase, type SqliteOptions } from "../../../lib/database/sqlite
 import { DENO_RUNTIME } from "../../../lib/database/sqlite/deno_runtime.ts";
 import { StorageError } from "../../../lib/errors/storage_error.ts";
 import { CATALOGUE } from "../../../lib/storage/catalogue/schema.ts";
-import { openEngine } from "../../../lib/storage/engines/sqlite.ts";
+import { openLedger } from "../../../lib/usage/record/open_ledger.ts";
 import { inFolder, mediaCommand } from "../../support/media_cli.ts";
 import { needing } from "../../support/permissions.ts";
 
@@ -62,8 +62,7 @@ const OBSTACLES: [what: string, make: (path: string) => void | Promise<void>, ca
   [
     "a ledger",
     async (path) => {
-      await (await openEngine(sqliteAt(`${path}-x`))).close();
-      await Deno.rename(`${path}-x-ledger`, path);
+      await (await openLedger(sqliteAt(path), { runtime: () => DENO_RUNTIME })).close();
     },
     /^It is not a catalogue of media-head: choose another path, or move it away$/,
   ],

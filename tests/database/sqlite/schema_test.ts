@@ -63,17 +63,9 @@ const ITEMS: Case[] = [
 const USAGE = { ...COUNT, day: "2027-02-01", client: "curl", calls: 3, last: 5 };
 const CALLS = { day: 20_000, route: "/v1", client: "curl", calls: 3 };
 const SESSION = {
-  ...{
-    id: "a",
-    policies: "{}",
-    may_serve_unrecorded: 0,
-    retain_days: 400,
-    pid: 1,
-    process_started: 4,
-  },
-  ...{ began: 5, reported: 9, timeline: "", sequence: 0 },
+  ...{ id: "a", opened: "o", pid: 1, process_started: 4, policies: "{}", on_demand: 0 },
+  ...{ retain_days: 400, began: 5, reported: 4, written: 5, sequence: 1 },
 };
-const INTENT = { id: "i", session: "a", sequence: 0, route: "/v1", since: 5, until: 9 };
 
 const LEDGER_ROWS: Case[] = [
   ["a row", "usage", USAGE, true],
@@ -94,33 +86,18 @@ const LEDGER_ROWS: Case[] = [
   ["calls by nobody on a day", "day", { ...CALLS, client: null }, false],
   ["a session", "session", SESSION, true],
   ["a session that stopped", "session", { ...SESSION, ended: "stopped" }, true],
-  ["a session that was declared gone", "session", { ...SESSION, ended: "gone" }, false],
+  ["a session after a loss", "session", { ...SESSION, lost: 3 }, true],
+  ["a session of no process", "session", { ...SESSION, opened: "" }, false],
   ["a session without a process", "session", { ...SESSION, pid: null }, false],
-  ["a session without a timeline", "session", { ...SESSION, timeline: null }, false],
-  [
-    "a session that may do something else",
-    "session",
-    { ...SESSION, may_serve_unrecorded: 2 },
-    false,
-  ],
+  ["a session on half a demand", "session", { ...SESSION, on_demand: 2 }, false],
   ["a session that retains nothing", "session", { ...SESSION, retain_days: 0 }, false],
   ["a session that ended otherwise", "session", { ...SESSION, ended: "bored" }, false],
   ["a session of nobody", "session", { ...SESSION, id: "" }, false],
   ["a session with half a policy", "session", { ...SESSION, policies: "{" }, false],
-  ["a session without a heartbeat", "session", { ...SESSION, reported: null }, false],
-  ["a heartbeat before the beginning", "session", { ...SESSION, reported: 4 }, false],
-  ["a session out of sequence", "session", { ...SESSION, sequence: -1 }, false],
-  ["an intent", "intent", INTENT, true],
-  ["an intent that is settled", "intent", { ...INTENT, settled: 7 }, true],
-  ["an intent of nobody", "intent", { ...INTENT, id: "" }, false],
-  ["an intent of no session", "intent", { ...INTENT, session: null }, false],
-  ["an intent of no sequence", "intent", { ...INTENT, sequence: null }, false],
-  ["an intent out of sequence", "intent", { ...INTENT, sequence: -1 }, false],
-  ["an intent for no route", "intent", { ...INTENT, route: null }, false],
-  ["an intent without a beginning", "intent", { ...INTENT, since: null }, false],
-  ["an intent without an end", "intent", { ...INTENT, until: null }, false],
-  ["an intent that ends beyond all dates", "intent", { ...INTENT, until: 9e15 }, false],
-  ["an intent that is settled at no time", "intent", { ...INTENT, settled: 1e17 }, false],
+  ["a session without a report", "session", { ...SESSION, reported: null }, false],
+  ["a session that was never written", "session", { ...SESSION, written: null }, false],
+  ["a session without a part", "session", { ...SESSION, sequence: 0 }, false],
+  ["a loss beyond all dates", "session", { ...SESSION, lost: 9e15 }, false],
   ["a second ledger", "ledger", { id: 2, schema: 1 }, false],
 ];
 

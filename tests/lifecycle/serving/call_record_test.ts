@@ -1,15 +1,10 @@
-/** Calls that wait until a record knows of them, in either kind of server. */
+/** What a record is told of calls, in order, by either kind of server. Neither waits for it. */
 
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import {
-  definePolicy,
-  type LifecycleOptions,
-  type Policy,
-  type RequestHead,
-} from "../../../lib/lifecycle/mod.ts";
+import { definePolicy, type RequestHead } from "../../../lib/lifecycle/mod.ts";
 import { middlewareOf, type NodeResponse } from "../../../lib/lifecycle/serving/retire.ts";
 import { type CallRecord, retirementOf } from "../../../lib/lifecycle/serving/retirement.ts";
 import { handlerOf } from "../../../lib/lifecycle/serving/with_lifecycle.ts";
@@ -17,38 +12,23 @@ import { needing } from "../../support/permissions.ts";
 import { requestHead, requestRaw } from "../../support/raw_http.ts";
 import { until } from "../../support/within.ts";
 
-const SETTINGS = {
+const POLICY = definePolicy({
   deprecatedAt: "2027-01-01",
   sunsetAt: "2027-06-30",
   brownouts: ["2027-03-01T09:00Z/PT1H"],
   brownoutStatus: 503,
-  documentation: "/why",
-} as const;
-const POLICY = definePolicy(SETTINGS);
-const STRICT = definePolicy({ ...SETTINGS, brownoutStatus: 410 });
-const REDIRECTING = definePolicy({ ...SETTINGS, afterSunset: "redirect" });
-const [ANNOUNCED, DEPRECATED, BROWNOUT, REMOVED] = [
-  "2026-12-01",
-  "2027-02-01",
-  "2027-03-01T09:30:00Z",
-  "2027-07-01",
-].map((text) => Date.parse(text)) as [number, number, number, number];
-const successor = () => "/v2";
+});
+const [DEPRECATED, BROWNOUT] = [Date.parse("2027-02-01"), Date.parse("2027-03-01T09:30:00Z")];
 
-type AnyRecord = CallRecord<RequestHead, readonly unknown[]>;
-
-/** A record that answers as it is told, and what happens to its calls, in order. */
-function recordOf(arrive: AnyRecord["arrive"]) {
+/** Applies the policy at an instant, with a record, and what happens to its calls, in order. */
+function watched(now = DEPRECATED) {
   const events: unknown[] = [];
-  const record: AnyRecord = {
-    arrive(fields) {
-      events.push("arrive");
-      return arrive(fields);
-    },
+  const record: CallRecord<RequestHead, readonly unknown[]> = {
+    arrive: () => void events.push("arrive"),
     count: ({ status }) => void events.push(status),
     leave: () => void events.push("leave"),
   };
-  return { record, events };
+  return { apply: retirementOf(POLICY, { clock: () => now }, record), events };
 }
 
 /** Listens with Node's server. */
@@ -66,216 +46,46 @@ async function listening(handle: (request: IncomingMessage, response: ServerResp
   };
 }
 
-/** What a call gets, but for Date and the connection. */
-interface Got {
-  readonly status: number;
-  readonly fields: Readonly<Record<string, string>>;
-  readonly content: string;
-}
-
-/** Makes a call to a handler that answers 200, and is retired with a record. */
-type Make = (
-  settings: { policy: Policy; options: LifecycleOptions<RequestHead>; record: AnyRecord },
-  method: string,
-) => Promise<Got>;
-
-const byFetch: Make = async ({ policy, options, record }, method) => {
-  const handler = handlerOf(() => new Response("old"), retirementOf(policy, options, record));
-  const response = await handler(new Request("http://test/v1", { method }));
-  const { status, headers } = response;
-  return { status, fields: Object.fromEntries(headers), content: await response.text() };
-};
-
-const byNode: Make = async ({ policy, options, record }, method) => {
-  const middleware = middlewareOf(retirementOf(policy, options, record));
-  await using server = await listening((request, response) =>
-    middleware(request, response, () => response.end("old"))
-  );
-  const { status, fields, content } = await requestRaw(server.port, method, "/v1");
-  const own = fields.filter(([name]) => !/^(?:date|connection|keep-alive|vary)$/.test(name));
-  return { status, fields: Object.fromEntries(own), content: new TextDecoder().decode(content) };
-};
-
-const MAKERS = [["withLifecycle()", byFetch], ["retire()", byNode]] as const;
-
-/** Calls, what is sent if they may be answered, and whether the record is asked. */
-const ASKING: [
-  what: string,
-  at: number,
-  status: number,
-  asks: boolean,
-  method?: string,
-  options?: LifecycleOptions<RequestHead>,
-  policy?: Policy,
-][] = [
-  ["an announced one", ANNOUNCED, 200, true],
-  ["a deprecated one", DEPRECATED, 200, true],
-  ["a deprecated POST", DEPRECATED, 200, true, "POST"],
-  ["an OPTIONS", DEPRECATED, 200, false, "OPTIONS"],
-  ["an OPTIONS in a brownout", BROWNOUT, 200, false, "OPTIONS"],
-  ["a refused OPTIONS", BROWNOUT, 503, true, "OPTIONS", { applies: () => true }],
-  ["a removed OPTIONS", REMOVED, 410, false, "OPTIONS", { applies: () => true }],
-  ["one in a brownout", BROWNOUT, 503, true],
-  ["one in a brownout with 410", BROWNOUT, 410, false, "GET", {}, STRICT],
-  ["one that is spared in a brownout", BROWNOUT, 200, true, "GET", { applies: () => false }],
-  ["a removed one", REMOVED, 410, false],
-  ["a redirected one", REMOVED, 308, true, "GET", { successor }, REDIRECTING],
-  ["one that is spared after the removal", REMOVED, 200, true, "GET", { applies: () => false }],
-];
-
-for (const [name, make] of MAKERS) {
-  needing("network")(`${name} asks the record of each call that the removal breaks`, async () => {
-    const [told, expected]: [unknown[], unknown[]] = [[], []];
-    for (const [what, at, status, asks, method = "GET", given = {}, policy = POLICY] of ASKING) {
-      for (const mayAnswer of [true, false]) {
-        for (const answer of [Promise.resolve(mayAnswer), undefined]) {
-          const { record, events } = recordOf(() => answer);
-          const options = { ...given, clock: () => at };
-          const got = await make({ policy, options, record }, method);
-          told.push([what, mayAnswer, got.status, events]);
-          const sent = asks && answer !== undefined && !mayAnswer ? 503 : status;
-          const leaves = asks && answer !== undefined ? ["leave"] : [];
-          expected.push([what, mayAnswer, sent, [...asks ? ["arrive"] : [], sent, ...leaves]]);
-        }
-      }
-    }
-    assertEquals(told, expected);
-  });
-
-  needing("network")(
-    `${name} sends the same in place of any call that is not on record`,
-    async () => {
-      for (const [what, at, , asks, method = "GET", given = {}, policy = POLICY] of ASKING) {
-        if (!asks) continue;
-        for (const refusalFields of [undefined, () => [["X-Own", "1"] as [string, string]]]) {
-          const { record } = recordOf(() => Promise.resolve(false));
-          const options = { successor, ...given, refusalFields, clock: () => at };
-          const settings = { policy, options, record };
-          const got = await make(settings, method);
-          const { content, fields: { deprecation, sunset, link, ...fields } } = got;
-          assertEquals(got.status, 503, what);
-          assertEquals([deprecation, sunset], ["@1798761600", "Wed, 30 Jun 2027 00:00:00 GMT"]);
-          assertEquals(
-            link,
-            '</v2>; rel="successor-version", </why>; rel="deprecation", </why>; rel="sunset"',
-          );
-          const exposed = "Deprecation, Link, Retry-After, Sunset";
-          assertEquals(fields, {
-            "access-control-expose-headers": refusalFields ? exposed : `*, ${exposed}`,
-            ...refusalFields ? { "x-own": "1" } : { "access-control-allow-origin": "*" },
-            "cache-control": "no-store, no-transform",
-            "content-length": String(content.length),
-            "content-type": "application/problem+json",
-            "retry-after": "5",
-            "x-content-type-options": "nosniff",
-          }, what);
-          assertEquals(JSON.parse(content), {
-            title: "Service Unavailable",
-            status: 503,
-            detail: "The record of calls is unavailable, and this path needs it; retry later",
-            successor: "/v2",
-            documentation: "/why",
-          });
-          if (method !== "GET") continue;
-          assertEquals(await make(settings, "HEAD"), { ...got, content: "" }, what);
-        }
-      }
-    },
-  );
-}
-
 /** A request and a response of Node, of which nothing is sent. */
 function exchange() {
   const request = { method: "GET", url: "/v1", headers: {} };
-  let end: unknown;
-  const response: NodeResponse & { readonly ended: unknown } = {
+  const response: NodeResponse = {
     statusCode: 200,
     headersSent: false,
     getHeaders: () => ({}),
-    ...{ setHeader() {}, removeHeader() {}, writeHead() {}, once() {} },
-    end: (content) => void (end = content ?? ""),
-    get ended() {
-      return end;
-    },
+    ...{ setHeader() {}, removeHeader() {}, writeHead() {}, once() {}, end() {} },
   };
-  return { request, response };
+  return [request, response] as const;
 }
 
-Deno.test("retire() does not wait while the record says that the call may be answered", () => {
-  const { record } = recordOf(() => true);
-  const middleware = middlewareOf(retirementOf(POLICY, {}, record));
-  const { request, response } = exchange();
+Deno.test("retire() returns what next() returns, and throws what it throws, at once", () => {
+  const { apply, events } = watched();
+  const middleware = middlewareOf(apply);
   const result = { of: "next" };
-  assert(middleware(request, response, () => result) === result);
+  assert(middleware(...exchange(), () => result) === result);
   assertThrows(
     () =>
-      middleware(request, response, () => {
+      middleware(...exchange(), () => {
         throw new TypeError("bug");
       }),
     TypeError,
     "bug",
   );
+  assertEquals(events, ["arrive", "arrive"]);
 });
 
-Deno.test("retire() that waits resolves to what next() returns, and rejects with what it throws", async () => {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const { record } = recordOf(() => promise);
-  const middleware = middlewareOf(retirementOf(POLICY, {}, record));
-  const called: number[] = [];
-  const nexts = [
-    () => "value",
-    () => Promise.resolve("of a promise"),
-    () => Promise.reject(new TypeError("rejected")),
-    () => {
-      throw new TypeError("thrown");
-    },
-  ];
-  const results = nexts.map((next, index) => {
-    const { request, response } = exchange();
-    return middleware(request, response, () => {
-      called.push(index);
-      return next();
-    });
-  });
-  await Promise.resolve();
-  assertEquals(called, []);
-  resolve(true);
-  const settled = await Promise.allSettled(results);
-  assertEquals(called, [0, 1, 2, 3], "once each, in order");
-  assertEquals(settled.slice(0, 2), [
-    { status: "fulfilled", value: "value" },
-    { status: "fulfilled", value: "of a promise" },
-  ]);
-  await assertRejects(() => Promise.resolve(results[2]), TypeError, "rejected");
-  await assertRejects(() => Promise.resolve(results[3]), TypeError, "thrown");
-});
-
-Deno.test("retire() that refuses after a wait resolves to undefined", async () => {
-  const { record } = recordOf(() => Promise.resolve(false));
-  const middleware = middlewareOf(retirementOf(POLICY, {}, record));
-  const { request, response } = exchange();
-  assertEquals(await middleware(request, response, () => "called"), undefined);
-  assertEquals([response.statusCode, response.ended instanceof Uint8Array], [503, true]);
-});
-
-Deno.test("retire() leaves alone what something else answered while the call waited", async () => {
-  for (const mayAnswer of [true, false]) {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const { record } = recordOf(() => promise);
-    const middleware = middlewareOf(retirementOf(POLICY, {}, record));
-    const { request, response } = exchange();
-    const result = middleware(request, response, () => "called");
-    Object.assign(response, { headersSent: true }); // e.g. by a timeout
-    resolve(mayAnswer);
-    assertEquals([await result, response.ended], [undefined, undefined]);
-  }
+Deno.test("retire() returns nothing for a refusal, and calls no next()", () => {
+  const middleware = middlewareOf(watched(BROWNOUT).apply);
+  const [request, response] = exchange();
+  assertEquals(middleware(request, response, () => "called"), undefined);
+  assertEquals(response.statusCode, 503);
 });
 
 needing("network")(
-  "retire() notes that a call has left once it is counted, or has no client",
+  "retire() sends a head when the application does, and a call leaves once that is counted",
   async () => {
-    const { record, events } = recordOf(() => true);
-    const middleware = middlewareOf(retirementOf(POLICY, {}, record));
+    const { apply, events } = watched();
+    const middleware = middlewareOf(apply);
     const responses: ServerResponse[] = [];
     await using server = await listening((request, response) =>
       middleware(request, response, () => void responses.push(response))
@@ -299,38 +109,17 @@ needing("network")(
   },
 );
 
-needing("network")("retire() answers nobody who has left while the call waited", async () => {
-  for (const mayAnswer of [true, false]) {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const { record, events } = recordOf(() => promise);
-    const middleware = middlewareOf(retirementOf(POLICY, {}, record));
-    const results: unknown[] = [];
-    let last: ServerResponse | undefined;
-    await using server = await listening((request, response) => {
-      last = response;
-      results.push(middleware(request, response, () => "called"));
-    });
-    {
-      using client = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
-      await client.write(requestHead("GET", "/v1"));
-      await until("the call", () => results.length === 1);
-    }
-    await until("the end", () => events.length > 1);
-    resolve(mayAnswer);
-    assertEquals([await results[0], last?.headersSent], [undefined, false]);
-    assertEquals(events, ["arrive", 0, "leave"]);
-  }
-});
-
 needing("network")(
-  "an upgrade that is served asks no record, and one that is refused does",
+  "an upgrade that is served is not waited for, and a refused one is",
   async () => {
     for (
-      const [at, expected] of [[DEPRECATED, []], [BROWNOUT, ["arrive", 503, "leave"]]] as const
+      const [now, status, expected] of [
+        [DEPRECATED, 101, []],
+        [BROWNOUT, 503, ["arrive", 503, "leave"]],
+      ] as const
     ) {
-      const { record, events } = recordOf(() => Promise.resolve(true));
-      const options = { clock: () => at };
-      const middleware = middlewareOf(retirementOf(POLICY, options, record));
+      const { apply, events } = watched(now);
+      const middleware = middlewareOf(apply);
       await using server = await listening(() => {});
       server.server.on("upgrade", (request, socket: Socket) => {
         const response = new ServerResponse(request);
@@ -343,52 +132,30 @@ needing("network")(
         });
       });
       const fields = { Connection: "upgrade", Upgrade: "websocket" };
-      const { status } = await requestRaw(server.port, "GET", "/v1", fields);
-      assertEquals([status, events], [expected.length === 0 ? 101 : 503, expected]);
+      assertEquals((await requestRaw(server.port, "GET", "/v1", fields)).status, status);
+      assertEquals(events, [...expected]);
     }
   },
 );
 
-Deno.test("withLifecycle() answers nobody who has left while the call waited", async () => {
-  for (const mayAnswer of [true, false]) {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const { record, events } = recordOf(() => promise);
-    const handler = handlerOf(
-      () => {
-        events.push("called");
-        return new Response("old");
-      },
-      retirementOf(POLICY, {}, record),
-    );
-    const client = new AbortController();
-    const answer = handler(new Request("http://test/v1", { signal: client.signal }));
-    client.abort();
-    await until("the end", () => events.length > 1);
-    resolve(mayAnswer);
-    assertEquals((await answer).status, 503);
-    assertEquals(events, ["arrive", 0, "leave"]);
-  }
-});
-
 Deno.test("withLifecycle() notes that a call has left however its handler ends", async () => {
+  const bug = () => {
+    throw new TypeError("bug");
+  };
   const ends: [end: () => Response | Promise<Response>, status: number][] = [
     [() => new Response("old"), 200],
     [() => Promise.resolve(new Response(null, { status: 404 })), 404],
     [() => Promise.reject(new TypeError("bug")), 500],
-    [
-      () => {
-        throw new TypeError("bug");
-      },
-      500,
-    ],
+    [bug, 500],
     [() => undefined as unknown as Response, 500],
   ];
   for (const [end, status] of ends) {
-    for (const answer of [true as const, Promise.resolve(true)]) {
-      const { record, events } = recordOf(() => answer);
-      const handler = handlerOf(end, retirementOf(POLICY, {}, record));
-      await handler(new Request("http://test/v1")).then((response) => response.text(), () => {});
-      assertEquals(events, ["arrive", status, "leave"]);
-    }
+    const { apply, events } = watched();
+    const call = handlerOf(end, apply)(new Request("http://test/v1"));
+    await call.then((response) => response.text(), () => {});
+    assertEquals(events, ["arrive", status, "leave"]);
   }
+  const { apply, events } = watched(BROWNOUT);
+  assertEquals((await handlerOf(bug, apply)(new Request("http://test/v1"))).status, 503);
+  assertEquals(events, ["arrive", 503, "leave"]);
 });

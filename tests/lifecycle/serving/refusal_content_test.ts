@@ -12,10 +12,9 @@ import {
   type RefusalContent,
   type RefusalProblem,
   type RequestHead,
+  retire,
+  withLifecycle,
 } from "../../../lib/lifecycle/mod.ts";
-import { middlewareOf } from "../../../lib/lifecycle/serving/retire.ts";
-import { type CallRecord, retirementOf } from "../../../lib/lifecycle/serving/retirement.ts";
-import { handlerOf } from "../../../lib/lifecycle/serving/with_lifecycle.ts";
 import { needing } from "../../support/permissions.ts";
 import { requestRaw } from "../../support/raw_http.ts";
 import { UNREADABLE } from "../../support/unreadable.ts";
@@ -45,30 +44,22 @@ interface Got {
   readonly content: string;
 }
 
-/** A record that takes no call. */
-const refusing: CallRecord<RequestHead, readonly unknown[]> = {
-  arrive: () => Promise.resolve(false),
-  count() {},
-  leave() {},
-};
-
 /** Makes a call to an application that is retired. */
 type Call = (
-  settings: { policy?: Policy; at: number; options: Options; record?: typeof refusing | undefined },
+  settings: { policy?: Policy; at: number; options: Options },
   method: string,
 ) => Promise<Got>;
 
-const byFetch: Call = async ({ policy = GONE, at, options, record }, method) => {
-  const apply = retirementOf(policy, { ...options, clock: () => at }, record);
-  const handler = handlerOf(() => new Response("old"), apply);
+const byFetch: Call = async ({ policy = GONE, at, options }, method) => {
+  const given = { ...options, clock: () => at };
+  const handler = withLifecycle(() => new Response("old"), policy, given);
   const response = await handler(new Request("http://test/v1", { method }));
   const { status, headers } = response;
   return { status, fields: Object.fromEntries(headers), content: await response.text() };
 };
 
-const byNode: Call = async ({ policy = GONE, at, options, record }, method) => {
-  const apply = retirementOf(policy, { ...options, clock: () => at }, record);
-  const retired = middlewareOf(apply);
+const byNode: Call = async ({ policy = GONE, at, options }, method) => {
+  const retired = retire(policy, { ...options, clock: () => at });
   const server = createServer((request, response) => {
     response.setHeader("Content-Type", "text/css");
     retired(request, response, () => response.end("old"));
@@ -105,19 +96,14 @@ for (const [name, call] of CALLS) {
         return { type: "application/vnd.example+json; charset=utf-8", body };
       },
     };
-    const rows: [at: number, status: number, title: string, record?: typeof refusing][] = [
+    const rows: [at: number, status: number, title: string][] = [
       [BROWNOUT, 503, "Service Unavailable"],
       [GONE_BROWNOUT, 410, "Gone"],
       [REMOVED, 410, "Gone"],
-      [Date.parse("2027-02-01"), 503, "Service Unavailable", refusing],
     ];
-    for (const [at, status, title, record] of rows) {
-      const plain = await refused(call, {
-        at,
-        options: { ...options, refusalBody: undefined },
-        record,
-      });
-      const { fields, content, ...got } = await refused(call, { at, options, record });
+    for (const [at, status, title] of rows) {
+      const plain = await refused(call, { at, options: { ...options, refusalBody: undefined } });
+      const { fields, content, ...got } = await refused(call, { at, options });
       const expected = JSON.stringify({ ok: false, error: `${title} é` });
       assertEquals([got.status, content], [status, expected]);
       assertEquals(fields, {

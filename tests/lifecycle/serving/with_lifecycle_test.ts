@@ -191,6 +191,15 @@ Deno.test("withLifecycle() sets the fields on the handler's own response, but on
   assertEquals((await failed(request())).type, "error");
 });
 
+Deno.test("withLifecycle() keeps every cookie of the handler", async () => {
+  for (const cookies of [["a=1"], ["a=1", "b=2"], ["a=1", "b=2", "a=1"]]) {
+    const headers = cookies.map((cookie): [string, string] => ["Set-Cookie", cookie]);
+    const retired = withLifecycle(() => new Response("old", { headers }), POLICY);
+    const response = await retired(new Request("http://test/v1/things"));
+    assertEquals(response.headers.getSetCookie(), cookies);
+  }
+});
+
 needing("network")("withLifecycle() leaves the length of the content as it is", async () => {
   const answer = () => new Response("old");
   const retired = withLifecycle(answer, POLICY, { clock: () => DEPRECATED });

@@ -1,12 +1,11 @@
-/** The suites of every engine, on PostgreSQL: behind a pooler, if there is one. */
+/** The suite of media storage on PostgreSQL: behind a pooler, if there is one. */
 
 import { testMediaStorage } from "../media/media_storage_suite.ts";
 import { openMemory } from "../../support/memory_storage.ts";
 import { missingOf, needing, shared } from "../../support/permissions.ts";
 import { PGBOUNCER, startPgBouncer } from "../../support/pgbouncer.ts";
 import { POSTGRES, PostgresServer, USER } from "../../support/postgres.ts";
-import { openDatabase, openEngine } from "../../support/postgres_engine.ts";
-import { testLedger } from "../../usage/record/ledger_suite.ts";
+import { openEngine } from "../../support/postgres_engine.ts";
 
 const server = shared(POSTGRES, () => PostgresServer.start());
 const bouncer = shared(PGBOUNCER, () => startPgBouncer(server()));
@@ -22,11 +21,8 @@ async function emptyUrl(): Promise<string> {
   return server().urlOf(database, isPooled ? bouncer().port : server().port);
 }
 
-const name = isPooled ? "PgBouncer" : "PostgreSQL";
-const register = needing(...POSTGRES);
 testMediaStorage(
-  `MediaStorage on ${name}`,
+  `MediaStorage on ${isPooled ? "PgBouncer" : "PostgreSQL"}`,
   async () => await openMemory(await openEngine(await emptyUrl())),
-  register,
+  needing(...POSTGRES),
 );
-testLedger(`Ledger on ${name}`, async () => await openDatabase(await emptyUrl()), register);

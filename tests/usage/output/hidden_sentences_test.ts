@@ -3,7 +3,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { HiddenCalls } from "../../../lib/usage/verdict/hidden_calls.ts";
 import { gateText, usageJson } from "../../support/usage_outputs.ts";
-import { ALWAYS, report } from "../../support/usage_report.ts";
+import { ALWAYS, report, row } from "../../support/usage_report.ts";
 
 const route = "/audio/:token";
 const url = "https://media.example.com";
@@ -17,7 +17,7 @@ const ROWS: readonly (readonly [found: HiddenCalls, sentence: string])[] = [
   ],
   [
     { route, reason: "phase ends", until },
-    "no response may be cached just before its phase changes, so probe it after 2027-06-15T13:00:00Z",
+    "no response may be cached just before a phase ends, so probe it after 2027-06-15T13:00:00Z",
   ],
   [
     { route, reason: "too many probes" },
@@ -25,7 +25,7 @@ const ROWS: readonly (readonly [found: HiddenCalls, sentence: string])[] = [
   ],
   [
     { route, reason: "cached" },
-    "a cache in front of https://media.example.com answers for the servers: exclude this path from it",
+    "a cache in front of https://media.example.com answers calls to it for the servers: exclude it from the cache",
   ],
   [
     { route, reason: "redirect", status: 301, location: "https://a.test/" },
@@ -33,7 +33,7 @@ const ROWS: readonly (readonly [found: HiddenCalls, sentence: string])[] = [
   ],
   [
     { route, reason: "not counted", status: 304 },
-    "https://media.example.com answers (304), but no server counted the request under the probe's name: a cache answered, it is another deployment, or something removes the field lifecycle-probe. To leave the probe out, set PUBLIC_URL= for this command",
+    "https://media.example.com answers (304), and no process counted the request under the probe's name: a cache answered, it is another deployment, or something removes the field lifecycle-probe. To leave the probe out, set PUBLIC_URL= for this command",
   ],
   [
     { route, reason: "credentials", status: 403 },
@@ -45,7 +45,7 @@ const ROWS: readonly (readonly [found: HiddenCalls, sentence: string])[] = [
   ],
   [
     { route, reason: "not counted", status: 200 },
-    "https://media.example.com answers (200), but no server counted the request under the probe's name: a cache answered, it is another deployment, or something removes the field lifecycle-probe. To leave the probe out, set PUBLIC_URL= for this command",
+    "https://media.example.com answers (200), and no process counted the request under the probe's name: a cache answered, it is another deployment, or something removes the field lifecycle-probe. To leave the probe out, set PUBLIC_URL= for this command",
   ],
   [
     { route, reason: "no answer", message: "refused", isUntrusted: false },
@@ -66,16 +66,14 @@ for (const [found, sentence] of ROWS) {
   Deno.test(`hidden calls have the same sentence in every output: ${found.reason}${detail}`, async () => {
     const probe = { url, probed: [], hidden: [found] };
     const one = await report([], ALWAYS, { routes: [route], probe });
-    assertStringIncludes(gateText(one), `\n  ${route}: ${sentence}\n`);
-    const several = await report([], ALWAYS, { probe });
-    assertStringIncludes(
-      gateText(several),
-      `${route}: unknown, no calls counted, but ${sentence}\n`,
-    );
+    const [line = ""] = gateText(one).split("\n");
+    assertStringIncludes(line, `(as of 2027-06-15T12:00:00Z), but ${sentence}.`);
+    // Beside a route that is called, it is said of the route.
+    const called = [row(0, "curl", 1, { route: "/video/:token" })];
+    const several = await report(called, ALWAYS, { probe });
+    assertStringIncludes(gateText(several), `\n${route}: unknown, because ${sentence}\n`);
     const json = JSON.parse(usageJson(several));
-    const hidden = [{ route, reason: sentence }];
-    assertEquals(json.hidden, hidden);
-    assertEquals(json.verdicts[0].hidden, hidden);
-    assertEquals(json.probe, { url, probed: [], hidden });
+    assertEquals(json.verdicts[0].causes, [{ cause: "hidden", hidden: sentence }]);
+    assertEquals(json.probe, { url, probed: [], hidden: [{ route, reason: sentence }] });
   });
 }

@@ -8,7 +8,6 @@ import { usageJson } from "../../support/usage_outputs.ts";
 import {
   ALWAYS,
   HOUR,
-  intent,
   NOW,
   POLICY,
   report,
@@ -18,25 +17,24 @@ import {
 } from "../../support/usage_report.ts";
 
 /** The members that every report has, in order. */
-const ALWAYS_THERE = [
-  ...[
-    "days",
-    "from",
-    "today",
-    "now",
-    "policies",
-    "retainDays",
-    "isByRhythm",
-    "judged",
-  ],
-  ...["clients", "ignored", "atMost", "probes", "verdict", "verdicts", "due", "earlier"],
-  ...["announcedUntil", "clientErrors", "onRecordSince", "routes", "completeSince"],
-  ...["servedUnrecorded", "otherDates"],
+const MEMBERS = [
+  ...["verdict", "days", "isByRhythm", "from", "today", "asOf", "policies", "judged"],
+  ...["verdicts", "ignored", "probes", "retainDays", "otherDates", "routes", "gaps"],
+  ...["clearFrom", "clients", "due", "earlier", "onRecordSince", "announcedUntil"],
+  ...["clientErrors", "quietRecords", "gapCount"],
 ];
-const without = (name: string) => ALWAYS_THERE.filter((each) => each !== name);
-const OF_ROUTE = ["route", "calls", "clients", "verdict", "due", "earlier", "announcedUntil"];
-
+const OF_ROUTE = [
+  ...["route", "verdict", "calls", "clients", "causes", "due", "earlier", "announcedUntil"],
+  "clearFrom",
+];
+const without = (members: readonly string[], ...names: readonly string[]) =>
+  members.filter((each) => !names.includes(each));
 const stopped = { id: "b", ended: "stopped" } as const;
+const UNDATED = {
+  policies: Object.fromEntries(
+    ["/audio/:token", "/video/:token"].map((route) => [route, { ...POLICY, sunsetAt: undefined }]),
+  ),
+};
 
 /** What happened, the verdicts, and the members of the report and of the verdict on a route. */
 const REPORTS: readonly (readonly [
@@ -49,131 +47,117 @@ const REPORTS: readonly (readonly [
   options?: Partial<UsageReportOptions>,
 ])[] = [
   [
-    "clear, on the operator's word",
+    "clear",
     [],
-    [session(1000, 50, { id: "c" }), session(49, 30, stopped), running(28)],
+    [running(1000, UNDATED)],
     "clear: clear, clear",
-    [...ALWAYS_THERE, "trusted"],
-    [...OF_ROUTE, "trusted"],
-    { trustStops: true },
+    without(MEMBERS, "clearFrom", "announcedUntil"),
+    without(OF_ROUTE, "clearFrom", "announcedUntil"),
+  ],
+  [
+    "announced",
+    [],
+    ALWAYS,
+    "announced: announced, announced",
+    without(MEMBERS, "clearFrom"),
+    without(OF_ROUTE, "clearFrom"),
   ],
   [
     "called",
     [row(0, "curl", 1), row(0, "curl", 1, { route: "/video/:token" })],
     ALWAYS,
     "called: called, called",
-    ALWAYS_THERE,
-    OF_ROUTE,
+    without(MEMBERS, "clearFrom"),
+    without(OF_ROUTE, "clearFrom"),
   ],
   [
     "unknown, and a day on which it can be clear",
     [],
-    [session(1000, 30, stopped), running(29)],
+    [session(1000, 30, stopped), running(9)],
     "unknown: unknown, unknown",
-    [...ALWAYS_THERE, "recovery", "doubts", "hidden", "left", "uncertain"],
-    [...OF_ROUTE, "doubts", "hidden", "left", "uncertain", "recovery"],
+    MEMBERS,
+    OF_ROUTE,
   ],
   [
     "unknown, and no such day",
     [],
-    [session(1000, 8, { id: "s" })],
+    [running(1000, { retainDays: 1 })],
     "unknown: unknown, unknown",
-    [...without("completeSince"), "doubts", "hidden", "left", "uncertain"],
-    [...OF_ROUTE, "doubts", "hidden", "left", "uncertain"],
+    without(MEMBERS, "clearFrom"),
+    without(OF_ROUTE, "clearFrom"),
   ],
 ];
 
 for (const [what, rows, sessions, expected, members, ofRoute, options] of REPORTS) {
-  Deno.test(`usageJson() has the same members in the same order: ${what}`, async () => {
+  Deno.test(`usageJson() has the same members: ${what}`, async () => {
     const json = JSON.parse(usageJson(await report(rows, sessions, options)));
     const states = json.verdicts.map(({ verdict }: { verdict: string }) => verdict).join(", ");
     assertEquals(`${json.verdict}: ${states}`, expected);
-    assertEquals(Object.keys(json), members);
+    assertEquals(Object.keys(json).toSorted(), members.toSorted());
+    assertEquals(Object.keys(json)[0], "verdict");
     for (const verdict of json.verdicts) assertEquals(Object.keys(verdict), ofRoute);
   });
 }
 
-Deno.test("usageJson() has the facts of each doubt, with instants in ISO 8601", async () => {
-  const sessions = [
-    session(1000, 150, { id: "a", timeline: "7-0" }),
-    session(149, 100, { id: "b", process: { ...PROCESS, pid: 1 }, mayServeUnrecorded: true }),
-    session(101, 50, { id: "c", policies: { "/audio/:token": POLICY } }),
-    session(100, 1, { id: "d" }),
-    running(0.5, { id: "e" }),
-  ];
-  const intents = [intent("d", 1.5), intent("e", 0.5)];
-  const json = JSON.parse(
-    usageJson(await report([], sessions, { intents, started: NOW - 160 * HOUR })),
-  );
+Deno.test("usageJson() has the facts of each gap and cause, with instants in ISO 8601", async () => {
   const process = { ...PROCESS, started: "2027-01-31T12:00:00.000Z" };
-  const now = "2027-06-15T12:00:00.000Z";
   const [audio, video] = ["/audio/:token", "/video/:token"];
-  assertEquals(
-    json.doubts,
-    [
-      { reason: "started", until: "2027-06-08T20:00:00.000Z", isOpen: false },
-      {
-        reason: "stop",
-        start: "2027-06-09T06:00:00.000Z",
-        end: "2027-06-09T07:00:00.000Z",
-        until: "2027-06-09T07:00:00.000Z",
-        isOpen: false,
-      },
-      {
-        reason: "restored",
-        start: "2027-06-09T06:00:00.000Z",
-        end: "2027-06-09T07:00:00.000Z",
-        until: "2027-06-10T07:00:00.000Z",
-        isOpen: false,
-      },
-      {
-        reason: "unrecorded",
-        session: "b",
-        process: { ...process, pid: 1 },
-        until: "2027-06-11T08:00:00.000Z",
-        isOpen: false,
-      },
-      {
-        reason: "not counted",
-        session: "c",
-        process,
-        route: video,
-        until: "2027-06-13T10:00:00.000Z",
-        isOpen: false,
-        isUnmounted: false,
-      },
-      { reason: "in flight", session: "e", process, route: audio, until: now, isOpen: true },
-      {
-        reason: "stop",
-        start: "2027-06-15T11:00:00.000Z",
-        end: "2027-06-15T11:30:00.000Z",
-        until: "2027-06-15T11:30:00.000Z",
-        isOpen: false,
-      },
-      {
-        reason: "intent",
-        session: "d",
-        process,
-        route: audio,
-        start: "2027-06-15T10:30:00.000Z",
-        until: "2027-06-16T11:00:00.000Z",
-        isOpen: false,
-      },
-    ].toSorted((a, b) => Date.parse(a.until) - Date.parse(b.until)),
+  const onlyAudio = { policies: { [audio]: POLICY } };
+  const { gaps, verdicts, asOf } = JSON.parse(
+    usageJson(
+      await report([], [
+        session(1000, 30, stopped),
+        session(29, 20, { id: "c", lost: NOW - 29.5 * HOUR, ended: "continued", opened: "it" }),
+        session(20, 10, { id: "d", opened: "it", onDemand: true, process: { ...PROCESS, pid: 1 } }),
+        running(9, { id: "f" }),
+        running(8, { id: "e", ...onlyAudio }),
+      ], { days: 40 }),
+    ),
   );
-  const left = json.left.map(({ reason }: { reason: string }) => reason);
-  assertEquals(left, ["started", "not counted", "in flight"]);
-
-  const none = [session(1000, 1)];
-  const alone = JSON.parse(usageJson(await report([], none, { lag: 3 * HOUR })));
-  assertEquals(alone.doubts, [
-    { reason: "ahead", until: now, isOpen: true, then: now },
+  assertEquals(asOf, "2027-06-15T12:00:00.000Z");
+  const both = { routes: [audio, video] };
+  const off = { onDemand: false, weighs: true };
+  assertEquals(gaps, [
     {
-      reason: "no server",
-      routes: [audio, video],
-      start: "2027-06-15T11:00:00.000Z",
-      until: now,
-      isOpen: true,
+      ...{ kind: "stop", ...both },
+      ...{ start: "2027-06-14T06:00:00.000Z", end: "2027-06-14T07:00:00.000Z", ...off },
     },
+    {
+      ...{ kind: "lost", ...both },
+      ...{ start: "2027-06-14T06:30:00.000Z", end: "2027-06-14T07:00:00.000Z" },
+      ...{ session: "c", process, ...off },
+    },
+    {
+      ...{ kind: "silent", ...both, start: "2027-06-15T02:00:00.000Z" },
+      ...{ session: "d", process: { ...process, pid: 1 }, onDemand: true, weighs: false },
+    },
+    {
+      ...{ kind: "not counted", routes: [video] },
+      ...{ start: "2027-06-15T04:00:00.000Z", end: "2027-06-15T12:00:00.000Z" },
+      ...{ session: "e", process, ...off },
+    },
+  ]);
+  const [, ofVideo] = verdicts;
+  assertEquals(ofVideo.causes, [
+    { cause: "not counted", session: "e", process, clearFrom: "2027-06-15" },
+  ]);
+
+  const causesOf = async (...args: Parameters<typeof report>) =>
+    JSON.parse(usageJson(await report(...args))).verdicts[0].causes;
+  assertEquals(await causesOf([], [session(100, 9, stopped)], { lag: HOUR }), [
+    {
+      cause: "too young",
+      since: "2027-06-11T08:00:00.000Z",
+      isRetained: true,
+      clearFrom: "2027-06-19",
+    },
+    { cause: "no process", since: "2027-06-15T03:00:00.000Z", clearFrom: "2027-06-23" },
+    {
+      cause: "clock behind",
+      record: "the record",
+      time: { databaseTime: "2027-06-15T11:00:00.000Z", now: "2027-06-15T12:00:00.000Z" },
+      clearFrom: "2027-06-23",
+    },
+    { cause: "gaps", missingMs: 9 * HOUR, limitMs: 7 * 24 / 30 * HOUR, clearFrom: "2027-06-23" },
   ]);
 });

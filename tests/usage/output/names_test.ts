@@ -2,8 +2,8 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { isPrintable } from "../../../lib/input/printable.ts";
 import { escape } from "../../../lib/pages/html.ts";
 import { ownerPage } from "../../../lib/usage/output/owner_page.ts";
-import { gateText, usagePage } from "../../support/usage_outputs.ts";
-import { intent, POLICY, report, row, running, session } from "../../support/usage_report.ts";
+import { usagePage, usageText } from "../../support/usage_outputs.ts";
+import { POLICY, read, report, row, running, session } from "../../support/usage_report.ts";
 
 /** Names that look like what sentences are made of. */
 const NAMES = [
@@ -37,35 +37,29 @@ function withoutNames(page: string, names: readonly string[]): string {
 
 for (const state of ["called", "unknown"] as const) {
   Deno.test(`no name changes how a page shows the verdict: ${state}`, async () => {
-    const policies = (routes: readonly string[]) =>
-      Object.fromEntries(routes.map((route) => [route, POLICY]));
-    const made = (names: readonly string[], routes: readonly string[]) =>
-      report(
-        names.map((name, at) => row(at + 1, name, 9 - at, { route: routes[at % 4] as string })),
-        [
-          running(1000, { policies: policies(routes) }),
-          ...state === "called" ? [] : [session(500, 400, { id: "b", policies: policies(routes) })],
-        ],
-        {
-          atMost: state === "called" ? 0 : 1000,
-          ignore: names.slice(0, 1),
-          intents: state === "called"
-            ? []
-            : routes.map((route) => intent("b", 20, { id: route, route })),
-        },
+    const made = (names: readonly string[], routes: readonly string[]) => {
+      const policies = Object.fromEntries(routes.map((route) => [route, POLICY]));
+      const rows = names.map((name, at) =>
+        row(at + 1, name, 9 - at, { route: routes[at % 4] as string })
       );
+      const silent = session(500, 400, { id: "b", policies });
+      const sessions = [running(1000, { policies }), silent];
+      return state === "called"
+        ? report(rows, sessions, { ignore: names.slice(0, 1) })
+        : report(rows, sessions.slice(1), { ignore: names });
+    };
     const odd = await made(NAMES, ROUTES);
     const plainNames = NAMES.map((_, at) => `app plain${at}`);
     const plainRoutes = ROUTES.map((_, at) => `/plain${at}`);
     const plain = await made(plainNames, plainRoutes);
-    assertEquals(odd.verdict.state, state);
+    assertEquals(odd.state, state);
     assertEquals(
       formattedIn(withoutNames(usagePage(odd), [...NAMES, ...ROUTES])),
       formattedIn(withoutNames(usagePage(plain), [...plainNames, ...plainRoutes])),
     );
     for (const name of [...NAMES.slice(1), ...ROUTES]) {
       assertStringIncludes(usagePage(odd), shown(name));
-      assertStringIncludes(gateText(odd), name);
+      assertStringIncludes(usageText(odd), name);
     }
   });
 }
@@ -75,7 +69,7 @@ Deno.test("no name puts control characters on a page", async () => {
   const sessions = [running(1000, { policies: { [route]: POLICY } })];
   const all = await report([row(1, client, 5, { route })], sessions);
   const one = await report([row(1, client, 5, { route })], sessions, { client });
-  for (const page of [usagePage(all), ownerPage(one, { sessions })]) {
+  for (const page of [usagePage(all), ownerPage(one, { sessions: sessions.map(read) })]) {
     assertStringIncludes(page, "\\u001b[31m\\u009b31m\\u2028");
     assert(isPrintable(page.replaceAll("\n", "")));
   }
@@ -88,8 +82,9 @@ Deno.test("no name changes how an owner's page shows calls", async () => {
       report([row(1, client, 5, { route: "team/:alpha", release: "2027-01-31" })], [
         running(1000, { policies }),
       ], { client });
-    const page = ownerPage(await made(client), { sessions: [running(1000, { policies })] });
-    const plain = ownerPage(await made("id key"), { sessions: [running(1000, { policies })] });
+    const sessions = [read(running(1000, { policies }))];
+    const page = ownerPage(await made(client), { sessions });
+    const plain = ownerPage(await made("id key"), { sessions });
     assertEquals(formattedIn(page), formattedIn(plain));
     assertStringIncludes(page, "<code>team/:alpha</code>");
     assertStringIncludes(page, "<li>2027-01-31: 5 calls, ");

@@ -10,22 +10,22 @@ const POLICY = definePolicy({
 
 /** Three days: before the record began, with a brownout, and with calls. */
 const DAYS = [
-  { day: "2027-06-01", calls: 0, byPhase: {}, isWhole: false },
-  { day: "2027-06-02", calls: 0, byPhase: {}, isWhole: true },
-  { day: "2027-06-03", calls: 5, byPhase: { deprecated: 5 }, isWhole: true },
+  { day: "2027-06-01", calls: 0, byPhase: {}, isOnRecord: false },
+  { day: "2027-06-02", calls: 0, byPhase: {}, isOnRecord: true },
+  { day: "2027-06-03", calls: 5, byPhase: { deprecated: 5 }, isOnRecord: true },
 ];
 
 Deno.test("picture() marks days without calls in any case, and lists them unless it is short", () => {
   const usage = { route: "/a", calls: 5, otherRequests: 0, days: DAYS, clients: [] };
   const marksIn = (html: string) =>
-    [...html.matchAll(/<rect class="(incomplete|brownout)" x="(\d)/g)].map(([, kind, x]) =>
+    [...html.matchAll(/<rect class="(unrecorded|brownout)" x="(\d)/g)].map(([, kind, x]) =>
       `${kind} ${x}`
     );
   const listed = (html: string) => [...html.matchAll(/<li>(.*?)<\/li>/g)].length;
   for (const [isShort, lines] of [[false, 3], [true, 1]] as const) {
     const html = picture(usage, POLICY, isShort);
-    assertEquals(marksIn(html), ["incomplete 0", "brownout 1"]);
+    assertEquals(marksIn(html), ["unrecorded 0", "brownout 1"]);
     assertEquals(listed(html), lines);
-    assertEquals(/incomplete record<\/span>/.test(html), true); // in the legend
+    assertEquals(/not fully on record<\/span>/.test(html), true); // in the legend
   }
 });

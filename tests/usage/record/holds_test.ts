@@ -1,13 +1,12 @@
 /** Holds on record, as processes learn them. */
 
-import { assert, assertEquals, assertRejects } from "@std/assert";
-import { StorageError } from "../../../lib/errors/storage_error.ts";
+import { assert, assertEquals } from "@std/assert";
 import { momentAt } from "../../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
 import { HeldPolicies, readHolds, type RecordedHold } from "../../../lib/usage/record/holds.ts";
-import type { Recorder, RecorderOptions } from "../../../lib/usage/record/recorder.ts";
+import type { RecorderOptions } from "../../../lib/usage/record/recorder.ts";
 import { DAY, NOON } from "../../support/counted_call.ts";
-import { down, openScene, ROUTE } from "../../support/recorder_scene.ts";
+import { openScene, ROUTE } from "../../support/recorder_scene.ts";
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -22,93 +21,66 @@ const POLICIES = {
 
 const HOLD = { route: ROUTE, until: NOON + HOUR, because: "billing is down" };
 
-/** A process in the brownout, and what it announces now. */
-async function startIn(scene: Scene, options: Partial<RecorderOptions> = {}) {
-  const process = await scene.start({ policies: POLICIES, ...options });
-  return {
-    ...process,
-    phase: () => phaseOf(process.recorder, scene),
-    [Symbol.asyncDispose]: () => process.recorder.stop(),
-  };
-}
-
 type Scene = Awaited<ReturnType<typeof openScene>>;
 
-function phaseOf({ policies }: Recorder, { clocks }: Scene) {
-  const { [ROUTE]: policy } = policies;
-  return policy && momentAt(policy, clocks.here).phase;
+/** A process in the brownout, and the phase that it announces now. */
+async function startIn(scene: Scene, options: Partial<RecorderOptions> = {}) {
+  const process = await scene.start({ policies: POLICIES, ...options });
+  const phase = () => {
+    const { [ROUTE]: policy } = process.recorder.policies;
+    return policy && momentAt(policy, scene.clocks.here).phase;
+  };
+  return { ...process, phase };
 }
 
 Deno.test("Recorder learns of a hold, and of its release, with each heartbeat, and at the start", async () => {
   await using scene = await openScene();
-  await using first = await startIn(scene);
+  const first = await startIn(scene);
   const { id } = await scene.ledger.hold(HOLD);
   assertEquals(first.phase(), "brownout");
-  scene.pass(5 * SECOND);
-  await first.recorder.flush(); // of an idle process
+  await scene.pass(5 * SECOND); // an idle process has a heartbeat, too
   assertEquals(first.phase(), "deprecated");
-  await using second = await startIn(scene);
+  const second = await startIn(scene);
   assertEquals(second.phase(), "deprecated");
   await scene.ledger.release([id]);
-  for (const { call, recorder, phase } of [first, second]) {
-    scene.pass(5 * SECOND);
-    call();
-    await recorder.flush();
+  second.call();
+  await scene.pass(5 * SECOND);
+  for (const { stop, phase } of [first, second]) {
     assertEquals(phase(), "brownout");
+    await stop();
   }
-});
-
-Deno.test("Recorder learns of a hold with the write of an intent", async () => {
-  await using scene = await openScene();
-  await using process = await startIn(scene);
-  const { phase, serve } = process;
-  await scene.ledger.hold(HOLD);
-  assert(await serve());
-  assertEquals(phase(), "deprecated");
-});
-
-Deno.test("Recorder does not register a process that cannot read the holds", async () => {
-  await using scene = await openScene();
-  const ledger = scene.open();
-  ledger.holds = down;
-  await assertRejects(() => startIn(scene, { ledger }), StorageError, "down");
-  assertEquals(await scene.sessions(), []);
 });
 
 Deno.test("Recorder keeps a hold that the ledger cannot tell, or has lost, until it ends", async () => {
   for (const what of ["is away", "was restored"]) {
     await using scene = await openScene();
-    const ledger = scene.open();
-    await using process = await startIn(scene, { ledger });
-    const { recorder, phase } = process;
+    const { phase, stop } = await startIn(scene);
     const restore = await scene.copy();
     await scene.ledger.hold(HOLD);
-    await recorder.flush();
-    const { add, holds } = ledger;
-    if (what === "is away") ledger.add = ledger.holds = down;
+    await scene.pass(5 * SECOND);
+    if (what === "is away") scene.faults.write = "away";
     else await restore();
-    for (const [pass, expected] of [[5 * SECOND, "deprecated"], [HOUR, "brownout"]] as const) {
-      scene.pass(pass);
-      await recorder.flush();
+    for (const [pass, expected] of [[0, "deprecated"], [HOUR, "brownout"]] as const) {
+      scene.timers.suspend(pass);
+      await scene.pass(5 * SECOND);
       assertEquals(phase(), expected, what);
     }
-    Object.assign(ledger, { add, holds });
+    scene.faults.write = undefined;
+    await stop();
   }
 });
 
 Deno.test("Recorder holds at once, even if the clock here is behind the database's", async () => {
   await using scene = await openScene();
   scene.clocks.here -= 50 * SECOND;
-  await using process = await startIn(scene);
-  const { recorder, phase } = process;
+  const { recorder, phase, stop } = await startIn(scene);
   await scene.ledger.hold(HOLD);
-  await recorder.flush();
+  await scene.pass(5 * SECOND);
   assertEquals(phase(), "deprecated");
   const [hold] = recorder.policies[ROUTE]?.holds ?? [];
-  await recorder.flush();
-  scene.pass(5 * SECOND);
-  await recorder.flush();
+  await scene.pass(5 * SECOND);
   assertEquals(recorder.policies[ROUTE]?.holds?.[0], hold, "and since then");
+  await stop();
 });
 
 Deno.test("Recorder says once that a hold has changed the policies, and that a wrong one is ignored", async () => {
@@ -120,28 +92,23 @@ Deno.test("Recorder says once that a hold has changed the policies, and that a w
     announce: (policies) => changes.push(`announced ${policies[ROUTE]?.brownouts.length}`),
   };
   const onHold = () => changes.push("on hold");
-  await using process = await startIn(scene, { onHold, metrics });
-  const { recorder, events, phase } = process;
+  const { events, phase, stop } = await startIn(scene, { onHold, metrics });
   await scene.ledger.hold({ ...HOLD, because: "a\nb" });
-  for (let round = 0; round < 3; round++) {
-    scene.pass(5 * SECOND);
-    await recorder.flush();
-  }
+  await scene.pass(15 * SECOND);
   assertEquals([phase(), changes], ["brownout", []]);
   assertEquals(events.map(({ event }) => event), ["warning"]);
   const { id } = await scene.ledger.hold(HOLD);
-  for (let round = 0; round < 3; round++) await recorder.flush();
+  await scene.pass(15 * SECOND);
   assertEquals(changes.splice(0), ["on hold", "announced 2"]);
-  scene.pass(SECOND);
   await scene.ledger.release([id]);
-  for (let round = 0; round < 3; round++) await recorder.flush();
+  await scene.pass(15 * SECOND);
   assertEquals(changes, ["on hold", "announced 2"]);
+  await stop();
 });
 
 Deno.test("Recorder keeps counts of a brownout's parts apart", async () => {
   await using scene = await openScene();
-  await using process = await startIn(scene);
-  const { recorder } = process;
+  const { recorder, stop } = await startIn(scene);
   const count = () => {
     const policy = recorder.policies[ROUTE];
     assert(policy !== undefined);
@@ -151,10 +118,9 @@ Deno.test("Recorder keeps counts of a brownout's parts apart", async () => {
   };
   count();
   await scene.ledger.hold({ ...HOLD, until: NOON + 60 * SECOND });
-  await recorder.flush();
-  scene.pass(60 * SECOND);
+  await scene.pass(60 * SECOND);
   count();
-  await recorder.flush();
+  await stop();
   const rows = await Array.fromAsync(scene.ledger.usage(""));
   assertEquals(rows.map(({ brownout, calls }) => [brownout, calls]), [
     ["2027-02-01T10:00:00Z", 1],

@@ -11,7 +11,6 @@ import type { Impact, UsageCount } from "../../../lib/usage/record/records.ts";
 import { CONFIG, publishTableItems } from "../../server/request_table.ts";
 import { COUNT, countOne, NOON } from "../../support/counted_call.ts";
 import { servedHandler } from "../../support/handlers.ts";
-import { fakeIntents } from "../../support/intents.ts";
 import { openMemory } from "../../support/memory_storage.ts";
 import { failing } from "../../support/one_item.ts";
 import { underPolicy } from "../../support/routes.ts";
@@ -128,7 +127,7 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
   await using subject = await openMemory();
   const { audio, video, linkedAudio, unpublished } = await publishTableItems(subject);
   const meter = new UsageMeter();
-  const recorder = { meter, ...fakeIntents(), fault: undefined };
+  const recorder = { meter, fault: undefined };
   // Responses are prepared for lookup results that the cache may reuse.
   const storage = new CachedStorage(subject.storage, subject.storage.catalogue, Date.now);
   const handle = servedHandler({ storage, config: CONFIG, clock: () => NOON, log() {}, recorder });
@@ -180,7 +179,7 @@ Deno.test("createHandler() counts every answer of the deprecated routes, prepare
 Deno.test("createHandler() counts every valid token in a brownout, and looks nothing up", async () => {
   for (const brownoutStatus of [503, 410] as const) {
     const meter = new UsageMeter();
-    const recorder = { meter, ...fakeIntents(), fault: undefined };
+    const recorder = { meter, fault: undefined };
     const brownouts = POLICY.brownouts.map((one) => ({ ...one, status: brownoutStatus }));
     const policy = { ...POLICY, brownouts };
     const storage = failing(new Error("Not needed"));

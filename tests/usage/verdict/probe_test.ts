@@ -16,7 +16,7 @@ import { sideBySide } from "../../support/side_by_side.ts";
 import { DAY } from "../../support/usage_report.ts";
 import { until } from "../../support/within.ts";
 
-const [CLEAR, CALLED, UNKNOWN] = [0, 1, 3];
+const [CLEAR, CALLED, UNKNOWN, ANNOUNCED] = [0, 1, 3, 4];
 /** What a verdict says of a route that was probed. */
 const PROBED = / A probe of \/audio\/:token /;
 
@@ -83,7 +83,8 @@ type Front = (
 
 const cached: Front = ({ port }) => startCache("nginx", port);
 const NGINX = [program("nginx")];
-const HIDDEN = /^\/audio\/:token: unknown, .* a cache in front /m;
+const HIDDEN =
+  /^Unknown: .*, but a cache in front of \S+ answers calls to \/audio\/:token for the servers: /;
 const OVERCAST = /^Still called: 20 .* app Overcast/;
 
 /** What is in front, whether callers come through it, and the verdict on their calls. */
@@ -98,7 +99,7 @@ const ROWS: readonly (readonly [
     "nginx with a cache, after the removal",
     cached,
     UNKNOWN,
-    /^\/audio\/:token: unknown, .* a cache in front .*\n\/video\/:token: unknown, .* a cache in front /m,
+    /^Unknown: .*, but a cache in front of \S+ answers calls to them for the servers: .*\n\/audio\/:token: unknown, .*\n\/video\/:token: unknown, /,
     REMOVED,
   ],
   ["nginx that caches what was asked for twice", minUses, UNKNOWN, HIDDEN],
@@ -136,12 +137,10 @@ async function serve(
       timeout: 5_000,
     });
     ledger.exec(
-      `INSERT INTO media_head_session
-         (id, policies, pid, process_started, began, reported, timeline, sequence, ended,
-         may_serve_unrecorded, retain_days)
-       SELECT 'before', policies, pid, process_started, began - ${3 * DAY}, began, timeline, 1,
-         'stopped', 0, 400 FROM media_head_session;
-       UPDATE media_head_ledger SET started = started - ${3 * DAY}`,
+      `INSERT INTO media_head_session (id, opened, policies, pid, process_started, on_demand,
+         retain_days, began, reported, written, sequence, ended)
+       SELECT 'before', 'before', policies, pid, process_started, 0, 400, began - ${3 * DAY}, began,
+         began, 1, 'stopped' FROM media_head_session`,
     );
   }
   const run = (PUBLIC_URL: string, ...args: string[]) =>
@@ -188,7 +187,7 @@ needing("processes", ...NGINX)(
         const url = `http://127.0.0.1:${edge.port}`;
         for (const { code, stdout } of await Promise.all([gate(url), gate(url)])) {
           assertEquals(code, CLEAR, stdout);
-          assertMatch(stdout, /^Clear: [^]* requests by \d probes?\n/);
+          assertMatch(stdout, /^Clear: /);
           assertMatch(stdout, PROBED);
         }
         const { routes, probes } = await usage();
@@ -247,7 +246,8 @@ needing("processes", ...NGINX)(
       await sideBySide(UNANSWERED, async ([, start, said]) => {
         const before = await start(server);
         try {
-          const { code, stdout } = await gate(`http://127.0.0.1:${before.port}`, "--at-most", "9");
+          const ignoring = ["--ignore", "app media-head-gate"]; // that of the edge before
+          const { code, stdout } = await gate(`http://127.0.0.1:${before.port}`, ...ignoring);
           assertEquals(code, UNKNOWN, stdout);
           assertMatch(stdout, said);
         } finally {
@@ -312,7 +312,7 @@ needing("processes")(
         return (await notice.json()).phase === "deprecated";
       });
       const held = await gate(server.origin);
-      assertEquals(held.code, CLEAR, held.stdout);
+      assertEquals(held.code, ANNOUNCED, held.stdout);
       assertMatch(held.stdout, PROBED);
     }),
 );

@@ -1,3 +1,5 @@
+/** The report of a period: what was counted, and what is said beside the verdict. */
+
 import {
   assert,
   assertEquals,
@@ -10,14 +12,11 @@ import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
 import { phasesText } from "../../../lib/usage/output/client_sentences.ts";
 import { textOf } from "../../../lib/usage/output/phrase.ts";
 import type { Session } from "../../../lib/usage/record/records.ts";
-import type { Doubt } from "../../../lib/usage/verdict/doubts.ts";
-import { PROCESS } from "../../support/counted_call.ts";
 import { gateText, usageJson, usageText } from "../../support/usage_outputs.ts";
 import {
   ALWAYS,
   DAY,
   HOUR,
-  intent,
   NOW,
   POLICIES,
   POLICY,
@@ -36,15 +35,7 @@ const NOT_PROBED =
   "the call in the report.";
 const NEITHER_PROBED = NOT_PROBED.replace("to /video", "to /audio/:token and /video")
   .replace("call it", "call each");
-/** What every clear verdict of a record without rare callers leaves out. */
-const LEFT_OUT = [
-  "Announced until 2027-06-17T00:00:00Z: deleting /audio/:token and /video/:token before then breaks the " +
-  "announcement.",
-  "On record since 2027-05-04: what comes more rarely is not on it.",
-];
 const stopped = { id: "b", ended: "stopped" } as const;
-const serve = { mayServeUnrecorded: true } as const;
-const settled = (hoursAgo: number) => ({ settled: NOW - hoursAgo * HOUR });
 
 Deno.test("reportUsage() sums a period by day, route and client", async () => {
   const { from, today, routes, clients, ...rest } = await report(ROWS, ALWAYS);
@@ -79,44 +70,45 @@ Deno.test("reportUsage() sums a period by day, route and client", async () => {
       releases: [],
     },
   ]);
-  assertEquals(rest.completeSince, NOW - 1000 * HOUR);
+  assertEquals([rest.asOf, rest.onRecordSince], [NOW, NOW - 1000 * HOUR]);
 });
 
-Deno.test("the gate leaves out ignored clients and allows some calls, but never what it cannot know", async () => {
+Deno.test("the gate leaves out ignored clients, but never what it cannot know", async () => {
   const rows = [row(0, "app monitor", 50), row(0, "app curl", 3), row(1, "site a.test", 2)];
-  const gap = [session(1000, 30, stopped), running(29)];
+  const gap = [session(1000, 30, stopped), running(26)];
   const options = [
-    [{}, "called"],
-    [{ ignore: ["app monitor"] }, "called"],
-    [{ ignore: ["app monitor"], atMost: 4 }, "called"],
-    [{ ignore: ["app monitor"], atMost: 5 }, "clear"],
-    [{ ignore: ["monitor"], atMost: 5 }, "called"],
-    [{ atMost: 55 }, "clear"],
-    [{ ignore: ["app monitor", "app curl", "site a.test", "nobody"] }, "clear"],
+    [[], "called"],
+    [["app monitor"], "called"],
+    [["app monitor", "app curl"], "called"],
+    [["monitor", "app curl", "site a.test"], "called"],
+    [["app monitor", "app curl", "site a.test", "nobody"], "announced"],
   ] as const;
-  for (const [option, expected] of options) {
-    const what = JSON.stringify(option);
-    const whole = await report(rows, ALWAYS, { days: 2, ...option });
-    assertEquals(whole.verdict.state, expected, what);
-    const partial = await report(rows, gap, { days: 2, ...option });
-    assertEquals(partial.verdict.state, expected === "clear" ? "unknown" : expected, what);
+  for (const [ignore, expected] of options) {
+    const what = ignore.join(", ");
+    const whole = await report(rows, ALWAYS, { days: 2, ignore });
+    assertEquals(whole.state, expected, what);
+    const partial = await report(rows, gap, { days: 2, ignore });
+    assertEquals(partial.state, expected === "announced" ? "unknown" : expected, what);
   }
-  const text = gateText(
-    await report(rows, ALWAYS, { days: 2, ignore: ["app monitor", "monitor", "x"], atMost: 5 }),
-  );
-  assertEquals(text.split("\n"), [
-    "Clear: 5 calls to /audio/:token and /video/:token, at most 5 allowed, from 2027-06-13 to" +
-    " 2027-06-15T12:00:00Z (2 whole days and part of 2027-06-15, UTC), and the record is complete.",
-    "/audio/:token: clear, 5 calls, at most 5 allowed",
-    "  app curl, 3 calls on 1 day, last recorded at 2027-06-15T12:00:00Z (deprecated)",
-    "  site a.test, 2 calls on 1 day, last recorded at 2027-06-14T12:00:00Z (deprecated)",
-    "/video/:token: clear",
-    ...LEFT_OUT,
-    "Ignored: app monitor (50 calls)",
+  const ignore = ["app monitor", "app curl", "monitor", "site a.test", "x"];
+  const whole = await report(rows, ALWAYS, { days: 2, ignore });
+  assertEquals(gateText(whole).split("\n"), [
+    "Clear, but announced until 2027-06-17T00:00:00Z: apart from 50 calls by app monitor, 3 calls by" +
+    " app curl, and 2 calls by site a.test, no call on record to /audio/:token and /video/:token from" +
+    " 2027-06-13 (as of 2027-06-15T12:00:00Z).",
+    "/audio/:token: clear, but announced until 2027-06-17T00:00:00Z",
+    "/video/:token: clear, but announced until 2027-06-17T00:00:00Z",
     'Ignored: monitor (not on record; did you mean "app monitor"?)',
     "Ignored: x (not on record)",
-    COVERED + NOT_PROBED,
+    "Announced until 2027-06-17T00:00:00Z: deleting /audio/:token and /video/:token before then breaks" +
+    " the announcement.",
+    "The record starts on 2027-05-04: a client that calls more rarely may not be on it.",
+    COVERED,
   ]);
+  assertMatch(
+    usageText(whole),
+    /\nIgnored: app monitor \(50 calls\)\nIgnored: app curl \(3 calls\)\nIgnored: monitor \(.*\n/,
+  );
 });
 
 Deno.test("the report says in which brownouts a client called, the middle one of a day, too", async () => {
@@ -137,15 +129,15 @@ Deno.test("a report and its gate agree on period boundaries", async () => {
   // Two whole days and today: the period starts at midnight, 60 hours ago.
   const rows: [what: string, hoursAgo: number, verdict: string][] = [
     ["the first moment", 60, "called"],
-    ["the moment before", 60 + 1 / HOUR, "clear"],
+    ["the moment before", 60 + 1 / HOUR, "announced"],
     ["exactly two days ago", 48, "called"],
     ["just now", 0, "called"],
     ["tomorrow, by a database's clock that was ahead", -13, "called"],
   ];
   for (const [what, hoursAgo, expected] of rows) {
     const called = row(hoursAgo / 24, "curl", 1);
-    const { verdict, clients, routes } = await report([called], ALWAYS, { days: 2 });
-    assertEquals(verdict.state, expected, what);
+    const { state, clients, routes } = await report([called], ALWAYS, { days: 2 });
+    assertEquals(state, expected, what);
     const shown = expected === "called" ? 1 : 0;
     const inTable = routes.flatMap(({ days }) => days).reduce((sum, { calls }) => sum + calls, 0);
     assertEquals([clients.length, inTable], [shown, shown], what);
@@ -154,34 +146,35 @@ Deno.test("a report and its gate agree on period boundaries", async () => {
 
 Deno.test("the report takes the dates from the record, and lists others beside them", async () => {
   const other = definePolicy({ deprecatedAt: "2027-01-01" });
-  const servers = [
+  const ended = { ended: "stopped" } as const;
+  const processes = [
     running(1000, { id: "b", policies: { ...POLICIES, "/video/:token": other } }),
     running(900),
-    session(800, 700, { id: "c", policies: { "/audio/:token": other }, ended: "stopped" }),
-    session(700, 600, { id: "d", policies: { "/audio/:token": other }, ended: "stopped" }),
+    session(800, 700, { id: "c", policies: { "/audio/:token": other }, ...ended }),
+    session(700, 600, { id: "d", policies: { "/audio/:token": other }, ...ended }),
   ];
-  const lines = gateText(await report([], servers)).split("\n").slice(5);
-  assertEquals(lines, [
-    "/video/:token announces deprecation 2027-01-01T00:00:00Z, sunset 2027-06-17T00:00:00Z, brownout " +
-    "2027-06-10T09:00:00Z/2027-06-10T17:00:00Z; but session b (process 4711 on web-1, started at 2027-01-31T12:00:00Z): " +
-    "deprecation 2027-01-01T00:00:00Z, no sunset",
-    COVERED + NEITHER_PROBED,
-  ]);
-  assertEquals(JSON.parse(usageJson(await report([], servers))).otherDates, lines.slice(0, 1));
+  const line = "/video/:token announces deprecation 2027-01-01T00:00:00Z, sunset " +
+    "2027-06-17T00:00:00Z, brownout 2027-06-10T09:00:00Z/2027-06-10T17:00:00Z; but session b " +
+    "(process 4711 on web-1, started at 2027-01-31T12:00:00Z): deprecation 2027-01-01T00:00:00Z, no " +
+    "sunset";
+  const whole = await report([], processes);
+  assertStringIncludes(usageText(whole), `\n${line}\n`);
+  assertEquals(JSON.parse(usageJson(whole)).otherDates, [line]);
   const changed = { "/audio/:token": other, "/video/:token": other };
   const both = await report([], [running(1000, { id: "b", policies: changed }), running(900)]);
   assertEquals(both.otherDates.map(({ routes }) => routes), [["/audio/:token", "/video/:token"]]);
-  assertMatch(gateText(both), /\n\/audio\/:token, \/video\/:token announce deprecation /);
-  const { policies } = await report([], servers);
+  assertMatch(usageText(both), /\n\/audio\/:token, \/video\/:token announce deprecation /);
+  const { policies } = whole;
   assertEquals(policies["/video/:token"]?.sunsetAt, POLICY.sunsetAt);
-  assertEquals(policies["/audio/:token"]?.sunsetAt, POLICY.sunsetAt, "of a server that runs");
+  assertEquals(policies["/audio/:token"]?.sunsetAt, POLICY.sunsetAt, "of a process that runs");
 });
 
-Deno.test("a verdict is on the routes that servers announce, or on those given, and names them", async () => {
+Deno.test("a verdict is on the routes that processes announce, or on those given, and names them", async () => {
   const [audio, video] = ["/audio/:token", "/video/:token"] as const;
   const only = (route: keyof typeof POLICIES) => ({ [route]: POLICIES[route] });
   const calls = [row(1, "curl", 3, { route: video })];
-  const is = (policies: Partial<typeof POLICIES>) => running(1000, { policies });
+  const is = (policies: Partial<typeof POLICIES>) =>
+    running(1000, { id: `is ${Object.keys(policies)}`, policies });
   const ended = (policies: Partial<typeof POLICIES>) => session(999, 9, { ...stopped, policies });
   const rows: [
     what: string,
@@ -191,19 +184,20 @@ Deno.test("a verdict is on the routes that servers announce, or on those given, 
     routes?: string[],
   ][] = [
     ["both", [is(POLICIES)], "called", [audio, video]],
-    ["the line of one deleted", [is(only(audio)), ended(POLICIES)], "clear", [audio]],
-    ["the same, beside an old server", [is(only(audio)), is(POLICIES)], "called", [audio, video]],
-    ["both lines deleted", [is({}), ended(POLICIES)], "unknown", []],
-    ["no server any more", [ended(POLICIES)], "called", [audio, video]],
+    ["the line of one deleted", [is(only(audio)), ended(POLICIES)], "announced", [audio]],
+    ["the same, beside an old one", [is(only(audio)), is(POLICIES)], "called", [audio, video]],
+    ["both lines deleted", [is({}), ended(POLICIES)], "called", [audio, video]],
+    ["no process any more", [ended(POLICIES)], "called", [audio, video]],
+    ["none was ever counted", [is({})], "unknown", []],
     ["one that is called", [is(POLICIES)], "called", [video], [video]],
-    ["one that is not called, beside one that is", [is(POLICIES)], "clear", [audio], [audio]],
+    ["one that is not called, beside one that is", [is(POLICIES)], "announced", [audio], [audio]],
   ];
   for (const [what, sessions, expected, judged, routes] of rows) {
     const called = await report(calls, sessions, { routes });
-    assertEquals([called.verdict.state, called.judged], [expected, judged], what);
-    const line = /^[A-Z].*/m.exec(gateText(called))?.[0] ?? "";
+    assertEquals([called.state, called.judged], [expected, judged], what);
+    const [line = ""] = gateText(called).split("\n");
     if (expected === "called") assertMatch(line, / 3 calls to \/video\/:token by 1 client from /);
-    if (judged.length === 0) assertMatch(line, /^Unknown: no server deprecates a route/);
+    if (judged.length === 0) assertMatch(line, /^Unknown: no process counts a deprecated route/);
   }
   const wrong = () => report([], [is(POLICIES)], { routes: ["/audio"] });
   await assertRejects(
@@ -216,164 +210,85 @@ Deno.test("a verdict is on the routes that servers announce, or on those given, 
 Deno.test("requests of probes are no calls, and have a line of their own", async () => {
   const rows = [row(1, "probe a", 5, { impact: "none" }), row(0, "probe b", 4, { impact: "none" })];
   const quiet = await report(rows, ALWAYS);
-  assertEquals([quiet.verdict.state, quiet.routes[0]?.otherRequests], ["clear", 0]);
-  assertStringIncludes(gateText(quiet), "\nNot counted as calls: 9 requests by 2 probes\n");
-  assert(!gateText(await report([], ALWAYS)).includes("Not counted"), "nothing is said of nobody");
-});
-
-Deno.test("a clear verdict says on whose word it rests", async () => {
-  const process = "process 4711 on web-1, started at 2027-01-31T12:00:00Z";
-  const sessions = [
-    session(1000, 150, { id: "a", timeline: "7-0" }),
-    session(150, 50, { id: "b" }),
-    session(49, 30, { id: "c", process: { ...PROCESS, pid: 1 }, ...serve }),
-    running(28, { id: "d" }),
-  ];
-  const intents = [intent("b", 50, settled(50)), intent("c", 31, { route: "/video/:token" })];
-  const clear = await report([], sessions, { trustStops: true, intents });
-  const text = gateText(clear);
-  assertMatch(
-    text,
-    /^Clear, on your word that during 2 stops \(3 h 0 min\) nothing else served, nothing was lost or restored, and no clock was wrong, and that no call was lost in a restore or failover, and that no caller is missing though 2 processes ended or were cut off, and that 1 process served no unrecorded calls: no calls to /m,
-  );
-  const trusted = [
-    "2027-06-13T10:00:00Z to 2027-06-13T11:00:00Z (1 h 0 min) without a server",
-    "2027-06-14T06:00:00Z to 2027-06-14T08:00:00Z (2 h 0 min) without a server",
-    "no call was lost when the database was restored or failed over between 2027-06-09T06:00:00Z and " +
-    "2027-06-09T06:00:00Z",
-    "no caller of /audio/:token from 2027-06-13T10:00:00Z to 2027-06-14T13:00:00Z is missing, though " +
-    `session b (${process}) ended or was cut off`,
-    "no caller of /video/:token from 2027-06-14T05:00:00Z to 2027-06-15T07:00:00Z is missing, though " +
-    `session c (${process.replace("4711", "1")}) ended or was cut off`,
-    `session c (${
-      process.replace("4711", "1")
-    }) served no unrecorded calls after 2027-06-14T06:00:00Z`,
-  ];
-  assertEquals(
-    text.split("\n").filter((line) => line.startsWith("Trusted: ")),
-    trusted.map((each) => `Trusted: ${each}`),
-  );
-  assertStringIncludes(
-    text,
-    "\nThe verdict rests on no process having served calls that are not on record: the application " +
-      'may serve without its record (unrecorded: "serve").\n',
-  );
-  const json = JSON.parse(usageJson(clear));
-  assertEquals(json.trusted.map(({ reason }: { reason: string }) => reason), [
-    ...["stop", "stop", "restored", "intent", "intent", "unrecorded"],
-  ]);
-  assertEquals(json.trusted[3], {
-    reason: "intent",
-    session: "b",
-    process: { ...PROCESS, started: "2027-01-31T12:00:00.000Z" },
-    route: "/audio/:token",
-    start: "2027-06-13T10:00:00.000Z",
-    until: "2027-06-14T13:00:00.000Z",
-    isOpen: false,
-  });
-  assertEquals(json.servedUnrecorded, ["/audio/:token", "/video/:token"]);
-});
-
-Deno.test("a verdict rests on unrecorded calls for as long as a process may have served some", async () => {
-  const rows: [what: string, sessions: Session[], expected: boolean][] = [
-    ["nobody serves them", ALWAYS, false],
-    ["one may", [running(1000, serve)], true],
-    ["one might have, and closed its record before the period", [
-      running(1000),
-      session(900, 800, { ...stopped, ...serve }),
-    ], false],
-    ["one might have, and was killed before the period", [
-      running(1000),
-      session(900, 800, { id: "b", ...serve }),
-    ], true],
-  ];
-  for (const [what, sessions, expected] of rows) {
-    const { verdict, servedUnrecorded } = await report([], sessions);
-    assertEquals([verdict.state, servedUnrecorded.length > 0], ["clear", expected], what);
-  }
+  assertEquals([quiet.state, quiet.routes[0]?.otherRequests], ["announced", 0]);
+  assertStringIncludes(usageText(quiet), "\nNot counted as calls: 9 requests by 2 probes\n");
+  assert(!usageText(await report([], ALWAYS)).includes("Not counted"), "nothing is said of nobody");
 });
 
 Deno.test("a clear verdict says what a probe showed", async () => {
   const url = "https://media.example.com";
-  const lineFor = async (probed: string[]) =>
-    gateText(await report([], ALWAYS, { probe: { url, probed, hidden: [] } })).split("\n").at(-1);
   const covered = "The verdict covers the calls that reached the servers. ";
-  assertEquals(
-    await lineFor(["/audio/:token"]),
-    `${covered}A probe of /audio/:token through ${url} found no cache that hides others.` +
+  const rows: [probed: string[], said: string, more: string][] = [
+    [
+      ["/audio/:token"],
+      `A probe of /audio/:token through ${url} found no cache that hides others.`,
       NOT_PROBED,
-  );
-  assertEquals(await lineFor([]), `${covered}A cache in front may hide others.${NEITHER_PROBED}`);
-  assertEquals(
-    await lineFor(["/audio/:token", "/video/:token"]),
-    `${covered}A probe of /audio/:token and /video/:token through ${url} found no cache that hides others.`,
-  );
+    ],
+    [[], "A cache in front may hide others.", NEITHER_PROBED],
+    [
+      ["/audio/:token", "/video/:token"],
+      `A probe of /audio/:token and /video/:token through ${url} found no cache that hides others.`,
+      "",
+    ],
+  ];
+  for (const [probed, said, more] of rows) {
+    const whole = await report([], ALWAYS, { probe: { url, probed, hidden: [] } });
+    assertEquals(gateText(whole).split("\n").at(-1), covered + said);
+    assertStringIncludes(usageText(whole), `\n${covered}${said}${more}\n`);
+  }
+  const other = [row(1, "scanner", 1, { status: "404", impact: "none", route: "/video/:token" })];
+  const shown = await report(other, ALWAYS, {
+    probe: { url, probed: ["/audio/:token"], hidden: [] },
+  });
+  assert(!usageText(shown).includes("No probe has shown"), "other requests show it, too");
 });
 
-Deno.test("an unknown verdict says what would help, and when it can be clear", async () => {
-  const stop = [session(1000, 30, stopped), running(29)]; // it ends on 14 June, 07:00
-  const old = [session(1000, 150, stopped), running(149)]; // it ends on 9 June, 07:00
-  const killed = [running(1000), session(900, 8, { id: "s" })];
+Deno.test("a day is on record unless a thirtieth of it is missing", async () => {
+  const VIDEO = { policies: { "/video/:token": POLICY } };
   const rows: [
     what: string,
     sessions: Session[],
-    reasons: string[],
-    left: string[],
-    clearFrom: string | undefined,
+    days: string,
     options?: Parameters<typeof report>[2],
   ][] = [
-    ["a stop of yesterday", stop, ["stop"], [], "2027-06-22"],
-    ["an older stop", old, ["stop"], [], "2027-06-17"],
-    ["never counted", [], ["started"], ["started"], undefined],
-    ["calls that may be missing until tomorrow", killed, ["intent"], [], "2027-06-24", {
-      intents: [intent("s", 9)],
-    }],
+    ["all of them", ALWAYS, "11111111"],
+    ["nothing", [], "00000000"],
+    ["before the record", [running(100)], "00001111"],
+    ["it began 47 minutes after midnight", [running(84 - 47 / 60)], "00001111"],
+    ["48 minutes after", [running(84 - 48 / 60)], "00000111"],
+    ["it started again", ALWAYS, "00000011", { started: NOW - 36 * HOUR }],
+    ["a stop of 48 minutes", [session(1000, 70, stopped), running(70 - .8)], "11110111"],
+    ["of less", [session(1000, 70, stopped), running(70 - .799)], "11111111"],
+    ["over midnight", [session(1000, 84.7, stopped), running(83.3)], "11111111"],
+    ["of days", [session(1000, 130, stopped), running(70)], "11000111"],
+    ["no process since", [session(1000, 40, stopped)], "11111000"],
+    ["on demand", [session(1000, 40, { ...stopped, onDemand: true })], "11111111"],
+    ["calls were lost", [
+      session(1000, 70, { ...stopped, ended: "continued" }),
+      running(69.9, { lost: NOW - 71 * HOUR }),
+    ], "11110111"],
     [
-      "the same, and a call in flight",
-      killed,
-      ["in flight", "intent"],
-      ["in flight"],
-      undefined,
-      { intents: [intent("s", 9), intent("a", 9)] },
+      "a process left the route out",
+      [...ALWAYS, session(70, 69, { ...stopped, ...VIDEO })],
+      "11110111",
     ],
-    ["a call in flight", killed, ["in flight"], ["in flight"], undefined, {
-      intents: [intent("a", 9)],
-    }],
-    [
-      "a stop, and no server now",
-      [session(1000, 30, stopped), session(29, 1)],
-      ["no server", "stop"],
-      ["no server"],
-      undefined,
-    ],
-    ["days deleted before they are asked for", stop, ["stop"], [], undefined, { retainDays: 6 }],
-    [
-      "a stop on the first day of the record",
-      [session(3, 2, stopped), running(1)],
-      ["started", "stop"],
-      ["started"],
-      "2027-06-23",
-    ],
-    ["a record that starts again tomorrow", ALWAYS, ["started"], ["started"], "2027-06-24", {
-      started: NOW + DAY,
-    }],
+    ["many processes fell silent", [
+      ...ALWAYS,
+      ...Array.from({ length: 48 }, (_, index) => session(90, 70, { id: `${index}` })),
+    ], "11110111"],
+    ["one less", [
+      ...ALWAYS,
+      ...Array.from({ length: 47 }, (_, index) => session(90, 70, { id: `${index}` })),
+    ], "11111111"],
   ];
-  const reasonsOf = (doubts: readonly Doubt[] = []) => doubts.map(({ reason }) => reason);
-  for (const [what, sessions, reasons, left, clearFrom, options = {}] of rows) {
-    const { unknown, recovery } = await report([], sessions, { retainDays: 7, ...options });
-    assertEquals(reasonsOf(unknown?.doubts).toSorted(), reasons, what);
-    assertEquals([reasonsOf(unknown?.left), recovery], [left, clearFrom], what);
+  for (const [what, sessions, expected, options] of rows) {
+    const { routes: [usage] } = await report([], sessions, {
+      routes: ["/audio/:token"],
+      ...options,
+    });
+    const days = usage?.days.map(({ isOnRecord }) => Number(isOnRecord)).join("");
+    assertEquals(days ?? "00000000", expected, what);
   }
-  // It is as said.
-  const { recovery } = await report([], old);
-  const from = Date.parse(recovery ?? "");
-  for (const [now, expected] of [[from - HOUR, "unknown"], [from + HOUR, "clear"]] as const) {
-    const later = running(149, { reported: now + 1 });
-    const { verdict } = await report([], [old[0] as Session, later], { now });
-    assertEquals(verdict.state, expected);
-  }
-  assertEquals((await report([], old, { days: 5 })).verdict.state, "clear");
-  assertEquals((await report([], old, { days: 6 })).verdict.state, "unknown");
 });
 
 Deno.test("the report adds up the releases of the period, and the apps of other clients", async () => {
@@ -404,14 +319,6 @@ Deno.test("the report adds up the releases of the period, and the apps of other 
   const one = await report(rows, ALWAYS, { client: "app b" });
   assertEquals(one.clients.map(({ client }) => client), ["app b"]);
   assertMatch(usageText(one), / {2}Releases or apps\n {2}app b .* deprecated {2}1\.0\n/);
-  const text = gateText(whole);
-  assertMatch(
-    text,
-    /\n {2}app a, 20 calls on 3 days, .* \(deprecated\), releases 1\.0 \(6 calls\), 2\.0 \(5\)\n/,
-  );
-  assertMatch(text, /\n {2}app b, .* \(deprecated\), release 1\.0\n/);
-  assertMatch(text, /\n {2}id c, .* \(deprecated\), app okhttp\n/);
-
   const many = Array.from({ length: 60 }, (_, index) => of(1, "app a", `1.${index}`, 1 + index));
   const manyText = usageText(await report(many, ALWAYS));
   assertMatch(manyText, / 1\.59 \(60 calls\), 1\.58 \(59\), .*, 1\.35 \(36\), and 35 more\n/);

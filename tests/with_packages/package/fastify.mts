@@ -17,12 +17,6 @@ app.addHook("onRequest", (request, reply, done) => {
   if (isOld(request)) retired(request.raw, reply.raw, done);
   else done();
 });
-let handled = 0;
-app.addHook("preHandler", (_request, _reply, done) => {
-  handled++;
-  done();
-});
-app.get("/handled", () => handled);
 
 export const ways: RouteHandler[] = [
   (_, reply) => reply.headers(FIELDS).send("old"),

@@ -8,8 +8,8 @@ server.ext("onRequest", ({ raw }, h) => {
   raw.res.setHeader("Access-Control-Allow-Origin", ORIGIN);
   return h.continue;
 });
-server.ext("onRequest", async ({ raw: { req, res } }, h) => {
-  return isOld(req) ? await retired(req, res, () => h.continue) ?? h.abandon : h.continue;
+server.ext("onRequest", ({ raw: { req, res } }, h) => {
+  return isOld(req) ? retired(req, res, () => h.continue) ?? h.abandon : h.continue;
 });
 
 const answer = (response: ResponseObject) => {

@@ -13,7 +13,7 @@ const events: LogEvent[] = [];
 const options: UsageOptions = {
   routes: { "/v1": policy },
   password: () => Promise.resolve("secret"),
-  required: false,
+  onDemand: true,
   publicUrl: "https://api.example.com",
   contact: "mailto:api@example.com",
   retainDays: 30,
