@@ -94,7 +94,7 @@ export function limitFreshnessForReuse(
   let longest = 0; // of all ages, in seconds
   const limit = (name: string, value: string): string => {
     const lifetime = name === "cache-control" && names.includes("expires")
-      ? Math.floor((expiry - date) / 1000)
+      ? Math.floor((expiry - Math.max(now, date)) / 1000) // nginx does not read Date
       : isSafe && mayGuess(name, value, status)
       ? 0
       : undefined;

@@ -83,7 +83,8 @@ function restrict(value: string, words: readonly string[], left: number): string
 /** Returns the shortest lifetime that a field states, in whole seconds; `Infinity` if it states none. */
 function lifetimeOf(key: string, fields: ReadonlyMap<string, string>, now: number): number {
   const value = fields.get(key) ?? "";
-  const untilEnd = (end: number, start = now) => Math.max(0, Math.floor((end - start) / 1000));
+  const untilEnd = (end: number, start = now) =>
+    Math.max(0, Math.floor((end - Math.max(now, start)) / 1000));
   if (isCacheControl(key)) return shortestAge(value);
   if (key === "expires") {
     // An invalid date means that the response has already expired (RFC 9111 §5.3).

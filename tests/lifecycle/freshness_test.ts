@@ -111,7 +111,7 @@ const ROWS: [stated: Fields, limited: Fields][] = [
   ],
   [
     { expires: inSeconds(60), date: inSeconds(-10) },
-    { "cache-control": `max-age=70, ${TAIL}`, date: inSeconds(-10), expires: inSeconds(60) },
+    { "cache-control": `max-age=60, ${TAIL}`, date: inSeconds(-10), expires: inSeconds(60) },
   ],
   [
     { expires: inSeconds(900), date: inSeconds(-10) },

@@ -52,6 +52,9 @@ const ROWS: Row[] = [
   [{ "Expires": "Thu, 01 Jul 2027 00:01:00 GMT", "Date": "Thu, 01 Jul 2027 00:00:51 GMT" }, {
     "Cache-Control": NINE,
   }],
+  [{ "Expires": "Thu, 01 Jul 2027 00:00:09 GMT", "Date": "Wed, 30 Jun 2027 23:59:00 GMT" }, {
+    "Cache-Control": NINE,
+  }],
   [{ "Expires": "0" }, { "Cache-Control": NONE }],
   // The fields that only some caches read: what restricts there restricts every cache.
   [{ "CDN-Cache-Control": "public" }, { "Cache-Control": KEPT }],
