@@ -391,7 +391,7 @@ function fail(call: Call, error: unknown): MarkedOutcome {
  *   Last-Modified: Fri, 06 Mar 2026 …           representItem()
  *   Cache-Control: max-age=300, no-transform    freshnessOf(); while any later change of phase is
  *     scheduled, FreshnessLimits adds must-revalidate and stale-while-revalidate=0, and
- *     shortens an age that would reach beyond it
+ *     shortens an age that would reach beyond it, that of a 304 to a second at least
  *   Access-Control-Allow-Origin: *              CORS_FIELDS
  *   Access-Control-Expose-Headers: *            CORS_FIELDS
  *   Cross-Origin-Resource-Policy: cross-origin  EMBEDDABLE

@@ -1,33 +1,29 @@
 /** Cache-Control (RFC 9111 §5.2), and the fields with its syntax that only some caches read. */
 
-import { isUnclosed } from "../http/quoted_string.ts";
+import { HTTP_TOKEN } from "../http/http_token.ts";
 
 /** Matches a member of a list, including commas in its quoted strings (RFC 9110 §5.6.1). */
 const MEMBER = /(?:"(?:[^"\\]|\\[^]?)*"?|[^",])+/g;
 
-/**
- * Matches a directive: a name, with or without an argument (a token or a quoted string). Around it,
- * only tabs and spaces are whitespace (RFC 9110 §5.6.3).
- */
-const DIRECTIVE = /^[\t ]*([^\s;="]+)(?:=("(?:[^"\\]|\\[^])*"|[^\s;"]*))?[\t ]*$/;
+/** Matches a member that is a directive, or empty, as it may be (RFC 9110 §5.6.1.2). */
+const DIRECTIVE = new RegExp(
+  `^[\t ]*(?:(${HTTP_TOKEN})(?:=(${HTTP_TOKEN}|"(?:[^"\\\\]|\\\\[^])*"))?[\t ]*)?$`,
+);
 
 /** Directives that let a cache reuse a response for a time. The last two are of Edge-Control. */
 const AGES = "max-age|s-maxage|stale-while-revalidate|stale-if-error|cache-maxage|downstream-ttl";
 
-/**
- * Matches an age wherever some cache may read one. nginx reads it after a semicolon and within
- * quotes, Edge-Control has units, and Surrogate-Control adds the time for serving stale (`60+30`).
- */
+/** Matches an age in seconds, the only form that all caches read alike. No tab follows, for nginx. */
+const AGE = new RegExp(`(${AGES})=(\\d+)(?= *(?:,|$))`, "gi");
+
+/** Matches any age once those are taken out. nginx finds one in any part of a value. */
+const ODD_AGE = new RegExp(`(?:${AGES})[^,]*`, "gi");
+
+/** Matches an age in any form that is in use: in quotes, or with a unit, as in Edge-Control. */
 const SECONDS = new RegExp(
-  String.raw`(?<![^\s,;"])(${AGES})(\s*=\s*"?)(\d+(?:\.\d*)?)([smhd]?)(\+\d+)?`,
+  String.raw`(?<![^\s,;"])(${AGES})\s*=\s*"?(\d+(?:\.\d*)?)([smhd]?)`,
   "gi",
 );
-
-/** Matches a directive against caches, wherever some cache may read one. */
-const RESTRICTION = /(?<!!)(?:no-store|no-cache|private|proxy-revalidate|bypass-cache)/g;
-
-/** Matches a lifetime, and its number and unit if it has them. */
-const LIFETIME = /(?:max-?age|downstream-ttl)(?:\s*=\s*(\d+(?:\.\d*)?)([smhd]?)(?!\s*[^\s,;+]))?/gi;
 
 /** Seconds in each unit of Edge-Control. */
 const UNITS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };
@@ -45,6 +41,10 @@ export class Directives {
       const key = name.toLowerCase();
       this.#stated.set(key, argument ?? this.#stated.get(key));
     }
+  }
+
+  get names(): string[] {
+    return [...this.#stated.keys()];
   }
 
   has(name: string): boolean {
@@ -77,93 +77,109 @@ export function isSurrogate(name: string): boolean {
   return name === "surrogate-control" || name === "edge-control";
 }
 
-/**
- * Returns the directives in a value that only keep caches from storing or reusing a response,
- * without their arguments. nginx and Varnish find them anywhere in it. The `!` of Edge-Control
- * takes one back.
- */
-export function restrictionsOf(value: string): string[] {
-  return [...new Set(Array.from(value.toLowerCase().matchAll(RESTRICTION), ([word]) => word))];
-}
-
-/**
- * Returns the shortest lifetime in a value, in whole seconds; `Infinity` if it states none. One that
- * is no number counts as 0 (RFC 9111 §4.2.1).
- */
-export function shortestAge(value: string): number {
-  const ages = Array.from(
-    value.matchAll(LIFETIME),
-    ([, number = "0", unit = ""]) => Math.floor(Number(number) * (UNITS[unit.toLowerCase()] ?? 1)),
-  );
-  return Math.min(...ages);
-}
-
-/** Adds directives to a value, after its own if caches would read them there. */
-export function withDirectives(value: string, added: readonly string[]): string {
-  const own = value.trim() === "" ? [] : [value];
-  return (isUnclosed(value) ? [...added, ...own] : [...own, ...added]).join(", ");
+/** Returns whether a value forbids reuse in any part of it, where nginx looks. */
+export function prohibitsReuse(value: string): boolean {
+  return /no-store|no-cache|private|bypass-cache/i.test(value);
 }
 
 /** Returns the longest times, in seconds, for which a value lets caches reuse a response. */
 export function longestAges(value: string): { fresh: number; stale: number } {
   const longest = { fresh: 0, stale: 0 };
-  for (const [, name = "", , number, unit = ""] of value.matchAll(SECONDS)) {
+  for (const [, name = "", number, unit = ""] of value.matchAll(SECONDS)) {
     const kind = /^stale/i.test(name) ? "stale" : "fresh";
     longest[kind] = Math.max(longest[kind], Number(number) * (UNITS[unit.toLowerCase()] ?? 1));
   }
   return longest;
 }
 
+/** Returns the seconds of what caches may read in different ways; 0 if they read a value alike. */
+export function oddAge(value: string): number {
+  const odd = value.replace(AGE, "").match(ODD_AGE);
+  if (odd !== null) return Math.max(...odd.map(inDays));
+  return (value.match(MEMBER) ?? []).every((text) => DIRECTIVE.test(text)) ? 0 : inDays("");
+}
+
 /**
- * Limits each age in a Cache-Control value to the time left, and keeps caches from serving the
- * response stale. Never lets a cache store or reuse a response that it could not before.
+ * Returns the seconds of an age that is no plain number of them. To be on the safe side, its digits
+ * count as days, like those of `1d` and `60+30`, and what cannot be read at all as a year.
+ */
+export function inDays(age: string): number {
+  const days = (age.match(/\d+/g) ?? []).reduce((sum, number) => sum + Number(number), 0);
+  return (days || 365) * 86_400;
+}
+
+/**
+ * Limits each age in a value to the time left, and keeps caches from serving the response stale.
+ * Never lets a cache store or reuse a response that it could not before, except for `least`. A value
+ * that caches may read in different ways is replaced, unless it is a surrogate's and ends in time.
  *
+ * @param name The name of the field, in lower case.
  * @param left The time left, in seconds.
+ * @param least The shortest lifetime that may be stated, in seconds.
  * @param lifetime The lifetime that caches use without max-age, in seconds; `undefined` if none.
  * @param isAuthorized Whether the request has Authorization.
  * @returns The value to send, and the longest age in it, in seconds.
  */
 export function limitAges(
-  value: string,
-  left: number,
-  lifetime: number | undefined,
-  isAuthorized: boolean,
+  name: string,
+  given: string,
+  { left, least, lifetime, isAuthorized }: {
+    left: number;
+    least: number;
+    lifetime: number | undefined;
+    isAuthorized: boolean;
+  },
 ): { value: string; longest: number } {
+  const odd = oddAge(given);
+  if (odd > 0) {
+    const { fresh, stale } = longestAges(given);
+    const end = Math.max(odd, fresh) + Math.max(stale, VARNISH_GRACE_SECONDS);
+    if (isSurrogate(name) && end <= left) return { value: given, longest: end };
+  }
+  const replacement = least === 0 || prohibitsReuse(given) ? "no-store" : `max-age=${least}`;
+  const value = odd > 0 ? replacement : given;
+  const { fresh, stale } = longestAges(value);
   const directives = new Directives(value);
   const hasMaxAge = directives.hasSeconds("max-age");
   const hasGrace = directives.hasSeconds("stale-while-revalidate");
-  const { fresh, stale } = longestAges(value);
-  const end = fresh + (hasGrace ? stale : Math.max(stale, VARNISH_GRACE_SECONDS));
+  const end = Math.max(fresh, least) + (hasGrace ? stale : Math.max(stale, VARNISH_GRACE_SECONDS));
   const isBounded = hasMaxAge && (hasGrace || directives.hasSeconds("stale-if-error"));
-  if (isBounded && end <= left) return { value, longest: end };
+  if (isBounded && end <= left && !directives.isBare("no-cache")) {
+    return { value: limitSeconds(value, left, least, stale), longest: end };
+  }
 
-  const limited = limitSeconds(value, left);
-  const longest = Math.min(fresh, left);
-  const isReusable = lifetime !== undefined || /max-?age/i.test(value); // malformed or not
-  if (directives.forbidsReuse() || !isReusable) return { value: limited, longest };
+  const limited = limitSeconds(value, left, least);
+  const longest = Math.max(Math.min(fresh, left), least);
+  const isReusable = lifetime !== undefined || /max-?age/i.test(value);
+  // Squid does not heed no-store and no-cache where they update what is stored.
+  const needsAges = least > 0 || !directives.forbidsReuse();
+  if (!isReusable || !needsAges && directives.isBare("no-store")) {
+    return { value: limited, longest };
+  }
   const added: string[] = [];
   // Add max-age even beside s-maxage, because browsers ignore s-maxage.
-  const age = /max-age/i.test(value) ? 0 : Math.max(0, Math.min(lifetime ?? 0, left));
-  if (!hasMaxAge && lifetime !== undefined) added.push(`max-age=${age}`);
+  const age = Math.max(least, Math.min(lifetime ?? 0, left));
+  const addsAge = needsAges && !hasMaxAge && lifetime !== undefined;
+  if (addsAge) added.push(`max-age=${age}`);
   // Any of the three lets a shared cache reuse the response to an authorized request (§3.5).
   const isStrict = directives.isBare("must-revalidate");
   const mayBeShared = !isAuthorized || isStrict || directives.isBare("public") ||
     directives.hasSeconds("s-maxage");
+  // Without it, Apache serves what it has stored in place of a 503, even beside no-cache.
   if (mayBeShared && !isStrict) added.push("must-revalidate");
-  if (!hasGrace) added.push("stale-while-revalidate=0"); // Varnish ignores must-revalidate
+  // Varnish ignores must-revalidate.
+  if (needsAges && !hasGrace) added.push("stale-while-revalidate=0");
   return {
-    value: withDirectives(limited, added),
-    longest: hasMaxAge ? longest : Math.max(longest, age),
+    value: [limited, ...added].filter((part) => part.trim() !== "").join(", "),
+    longest: addsAge ? Math.max(longest, age) : longest,
   };
 }
 
-/** Limits each age in place, so that a value malformed for some cache stays malformed. */
-export function limitSeconds(value: string, left: number): string {
-  return value.replace(SECONDS, (text, name, equals, number, unit, added) => {
-    const limit = /^stale/i.test(name) ? 0 : left;
-    const isLonger = Number(number) * (UNITS[unit.toLowerCase()] ?? 1) > limit;
-    if (!isLonger && !added) return text;
-    const seconds = isLonger ? `${limit}${unit && "s"}` : number + unit;
-    return `${name}${equals}${seconds}${added ? "+0" : ""}`;
+/** Limits each age in a value that caches read alike. */
+export function limitSeconds(value: string, left: number, least = 0, leftStale = 0): string {
+  return value.replace(AGE, (text, name, number) => {
+    const [from, to] = /^stale/i.test(name) ? [0, leftStale] : [least, left];
+    const seconds = Math.min(Math.max(Number(number), from), to);
+    return seconds === Number(number) ? text : `${name}=${seconds}`;
   });
 }

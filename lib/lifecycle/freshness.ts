@@ -2,7 +2,14 @@
 
 import { formatHttpDate, parseHttpDate } from "../http/http_date.ts";
 import type { Field } from "../http/outcome.ts";
-import { Directives, isCacheControl, isSurrogate, limitAges } from "./cache_control.ts";
+import {
+  Directives,
+  inDays,
+  isCacheControl,
+  isSurrogate,
+  limitAges,
+  prohibitsReuse,
+} from "./cache_control.ts";
 
 /**
  * Milliseconds allowed for a response to reach a cache. Few caches correct for this delay (RFC 9111
@@ -37,14 +44,19 @@ export interface FreshnessLimit {
  * response to a request with Authorization gets no must-revalidate (§3.5), unless it already lets
  * shared caches reuse it.
  *
+ * The exception is a 304, which never states less than a second: where it states no lifetime, or 0,
+ * nginx goes on with the one that it has stored.
+ *
  * Also limits Expires, if present, and the fields that only some caches read: targeted
  * Cache-Control like CDN-Cache-Control (RFC 9213), Surrogate-Control, Edge-Control, and nginx's
- * X-Accel-Expires.
+ * X-Accel-Expires. A value that caches may read in different ways is replaced by one that forbids
+ * them to store the response. In the last three fields, it stays if it ends in time even if its
+ * digits are days (`1d`, `60+30`), or if it has none, if a year does.
  *
  * @param fields The fields of the response. Those named above must occur at most once each, as in
  *   `Headers`.
  * @returns The fields to send in place of those given: all of them in the same order, with a
- *   Cache-Control at the end if there was none.
+ *   Cache-Control at the end if there was none. A 304 may get an X-Accel-Expires, too.
  *
  * @example An hour of freshness, a minute before the sunset
  * ```ts
@@ -87,8 +99,10 @@ export function limitFreshnessForReuse(
   // An invalid date means that the response has already expired (§5.3).
   const expiry = parseHttpDate(valueOf("expires") ?? "", now) ?? 0;
   const date = parseHttpDate(valueOf("date") ?? "", now) ?? now;
+  // Where a 304 states no lifetime, nginx goes on with the one that it has stored.
+  const least = status === 304 ? 1 : 0;
   // Some caches count from Date, even if it is ahead of the clock.
-  const left = Math.max(0, Math.floor((until - TRAVEL_MS - Math.max(now, date)) / 1000));
+  const left = Math.max(least, Math.floor((until - TRAVEL_MS - Math.max(now, date)) / 1000));
   const latest = until - TRAVEL_MS - Math.max(0, now - date); // others subtract Date from Expires
   const isSafe = method === "GET" || method === "HEAD"; // caches guess for no other method
   let longest = 0; // of all ages, in seconds
@@ -98,27 +112,45 @@ export function limitFreshnessForReuse(
       : isSafe && mayGuess(name, value, status)
       ? 0
       : undefined;
-    const limited = limitAges(value, left, lifetime, isAuthorized);
+    const limited = name === "x-accel-expires"
+      ? limitAccelExpires(value, { until, left, least })
+      : limitAges(name, value, { left, least, lifetime, isAuthorized });
     longest = Math.max(longest, limited.longest);
     return limited.value;
   };
   const result = fields.map(([name, value], index): Field => {
     const key = names[index] ?? "";
-    if (isCacheControl(key)) return [name, limit(key, value)];
     if (key === "expires") return [name, formatHttpDate(Math.min(expiry, latest))];
-    if (key !== "x-accel-expires") return [name, value];
-    const [, at, seconds] = /^(?:@(\d+)|(\d+))$/.exec(value) ?? []; // nginx ignores other values
-    if (at) return [name, `@${Math.min(Number(at), Math.floor((until - TRAVEL_MS) / 1000))}`];
-    if (seconds) longest = Math.max(longest, Math.min(Number(seconds), left));
-    return [name, seconds ? String(Math.min(Number(seconds), left)) : value];
+    return [name, isCacheControl(key) || key === "x-accel-expires" ? limit(key, value) : value];
   });
   const added = names.includes("cache-control") ? "" : limit("cache-control", "");
   if (added !== "") result.push(["Cache-Control", added]);
+  // nginx reads this field first, and in Cache-Control no lifetime beside a prohibition.
+  const control = result[names.indexOf("cache-control")]?.[1] ?? "";
+  if (least > 0 && prohibitsReuse(control) && !names.includes("x-accel-expires")) {
+    result.push(["X-Accel-Expires", String(least)]);
+  }
   // An age that is counted up to Expires changes with the clock.
   if (names.includes("expires")) return { fields: result, unchangedUntil: now };
   // The values stay the same while the time left is no shorter than the longest age.
-  const unchangedUntil = longest === 0 ? until : until - TRAVEL_MS - longest * 1000 + 1;
+  const unchangedUntil = longest <= least ? until : until - TRAVEL_MS - longest * 1000 + 1;
   return { fields: result, unchangedUntil };
+}
+
+/** Limits X-Accel-Expires: seconds, or a time after `@`. nginx ignores any other value. */
+function limitAccelExpires(
+  value: string,
+  { until, left, least }: { until: number; left: number; least: number },
+): { value: string; longest: number } {
+  const [, at = "", number] = /^(@?)(\d+)$/.exec(value) ?? [];
+  if (number === undefined) {
+    const age = inDays(value);
+    const isKept = least === 0 && age <= left;
+    return isKept ? { value, longest: age } : { value: String(least), longest: 0 };
+  }
+  const most = at === "" ? left : Math.floor((until - TRAVEL_MS) / 1000);
+  const seconds = Math.max(least, Math.min(Number(number), most));
+  return { value: at + seconds, longest: at === "" ? seconds : 0 };
 }
 
 /** Returns whether the limits depend on a field. All others stay as they are. */

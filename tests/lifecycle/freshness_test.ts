@@ -33,19 +33,20 @@ const VALUES: [stated: string, limited: string][] = [
   ['x="no-store", max-age=300', `x="no-store", max-age=100, ${TAIL}`],
   ["x-no-store, max-age=300", `x-no-store, max-age=100, ${TAIL}`],
 
-  // Caches read a malformed max-age in different ways.
-  ['Max-Age="300"', `Max-Age="100", max-age=0, ${TAIL}`],
-  ["max-age=soon", `max-age=soon, max-age=0, ${TAIL}`],
-  ["max-age=300x", `max-age=100x, max-age=0, ${TAIL}`],
-  ["max-age=300.5", `max-age=100, max-age=0, ${TAIL}`],
-  ["public,\u00a0max-age=300", `public,\u00a0max-age=100, max-age=0, ${TAIL}`],
-  // In a quoted string that is not closed, they would not read what is added.
-  ['max-age=300, x="no-store', `${TAIL}, max-age=100, x="no-store`],
-  ['public, x="a\\"', `max-age=0, ${TAIL}, public, x="a\\"`],
-  // A semicolon separates directives for nginx alone.
-  ["public;max-age=3600", `public;max-age=100, max-age=0, ${TAIL}`],
-  ["max-age=9, x;s-maxage = 900", `max-age=9, x;s-maxage = 100, ${TAIL}`],
-  ["no-cache;max-age=300", `no-cache;max-age=100, max-age=0, ${TAIL}`],
+  // Caches read these in different ways, nginx in any part of the value.
+  ...[
+    ...['Max-Age="300"', "max-age=soon", "max-age=300x", "max-age=300.5", "max-age", "max-age=-1"],
+    ...["public,\u00a0max-age=300", 'max-age=3, x="no-store', 'public, x="a\\"', "max-age=3 x"],
+    ...["public;max-age=3600", "max-age=9, x;s-maxage = 900", "no-cache;max-age=300", "public;a"],
+    ...[
+      'x="a, max-age=9"',
+      "max-age = 9",
+      "max-age=1d",
+      "max-age=0d",
+      "max-age=60+30",
+      "max-age=9\t, a",
+    ],
+  ].map((stated): [string, string] => [stated, "no-store"]),
 
   // The application's own limit on serving stale ends before the phase.
   ["max-age=50, stale-while-revalidate=50", "max-age=50, stale-while-revalidate=50"],
@@ -73,7 +74,12 @@ const VALUES: [stated: string, limited: string][] = [
 
   // Responses that are never reused need no limit, but get no age beyond the phase either.
   ["no-store", "no-store"],
-  ["no-cache, max-age=300", "no-cache, max-age=100"],
+  ["no-cache, max-age=300", "no-cache, max-age=100, must-revalidate"],
+  ["no-cache", "no-cache, must-revalidate"],
+  [
+    "no-cache, max-age=9, stale-while-revalidate=9",
+    "no-cache, max-age=9, stale-while-revalidate=0, must-revalidate",
+  ],
   [
     "no-store, max-age=9, stale-while-revalidate=900",
     "no-store, max-age=9, stale-while-revalidate=0",
@@ -138,13 +144,6 @@ const ROWS: [stated: Fields, limited: Fields][] = [
     { "cache-control": "no-store", "cloudflare-cdn-cache-control": "max-age=86400" },
     { "cache-control": "no-store", "cloudflare-cdn-cache-control": `max-age=100, ${TAIL}` },
   ],
-  [
-    { "cache-control": "no-store", "surrogate-control": 'max-age=60+900, content="ESI/1.0";a' },
-    {
-      "cache-control": "no-store",
-      "surrogate-control": `max-age=60+0, content="ESI/1.0";a, ${TAIL}`,
-    },
-  ],
   // Without a lifetime of their own, surrogates use Cache-Control, and so do others without any value.
   ...['content="ESI/1.0"', "", "!no-store", "downstream-ttl=9"].map((value): [Fields, Fields] => [
     { "cache-control": "no-store", "edge-control": value, "surrogate-control": value },
@@ -156,11 +155,18 @@ const ROWS: [stated: Fields, limited: Fields][] = [
   ],
   ...[
     ["max-age=900", `max-age=100, ${TAIL}`],
-    ["cache-maxage=1d,downstream-ttl=1h", `cache-maxage=100s,downstream-ttl=100s, ${TAIL}`],
-    ["!no-store, max-age=1m", `!no-store, max-age=1m, ${TAIL}`],
+    ['max-age=900, content="ESI/1.0"', `max-age=100, content="ESI/1.0", ${TAIL}`],
+    ["cache-maxage=900,!no-store", `cache-maxage=100,!no-store, ${TAIL}`],
+    // What is no plain number of seconds counts as days, and what cannot be read as a year.
+    ["cache-maxage=1d,downstream-ttl=1h", "no-store"],
+    ["!no-store, max-age=1s", "no-store"],
+    ['max-age=60+0, content="ESI/1.0";a', "no-store"],
+    ["max-age", "no-store"],
+    ["max-age=60;a", "no-store"],
+    ["@", "no-store"],
   ].map(([stated = "", limited = ""]): [Fields, Fields] => [
-    { "cache-control": "no-store", "edge-control": stated },
-    { "cache-control": "no-store", "edge-control": limited },
+    { "cache-control": "no-store", "edge-control": stated, "surrogate-control": stated },
+    { "cache-control": "no-store", "edge-control": limited, "surrogate-control": limited },
   ]),
   ...[
     ["900", "100"],
@@ -168,7 +174,9 @@ const ROWS: [stated: Fields, limited: Fields][] = [
     ["0", "0"],
     [`@${NOW / 1000 + 900}`, `@${NOW / 1000 + 100}`],
     [`@${NOW / 1000 + 60}`, `@${NOW / 1000 + 60}`],
-    ["off", "off"],
+    ["1d", "0"],
+    ["off", "0"],
+    ["", "0"],
   ].map(([stated = "", limited = ""]): [Fields, Fields] => [
     { "cache-control": "no-store", "x-accel-expires": stated },
     { "cache-control": "no-store", "x-accel-expires": limited },
@@ -197,13 +205,13 @@ Deno.test("limitFreshness() adds nothing that lets a cache keep a response", () 
     ["private", `private, max-age=0, ${TAIL}`, FOUND],
     ["s-maxage=300", `s-maxage=100, ${TAIL}`, POST, FOUND],
     ["max-age=300", `max-age=100, ${TAIL}`, POST, FOUND, FORBIDDEN, FAILED],
-    ["", `max-age=0, ${TAIL}`, { ...GET, method: "HEAD" }, { ...GET, status: 304 }],
+    ["", `max-age=0, ${TAIL}`, { ...GET, method: "HEAD" }],
     // A shared cache may reuse the response to an authorized request if it says so.
     ["", `max-age=0, ${NO_STALE}`, AUTHORIZED, untold],
     ["max-age=300", `max-age=100, ${NO_STALE}`, AUTHORIZED, untold],
     ["private, max-age=300", `private, max-age=100, ${NO_STALE}`, AUTHORIZED],
     ['public="a", max-age=300', `public="a", max-age=100, ${NO_STALE}`, AUTHORIZED],
-    ["s-maxage=soon, max-age=9", `s-maxage=soon, max-age=9, ${NO_STALE}`, AUTHORIZED],
+    ["s-maxage=soon, max-age=9", "no-store", AUTHORIZED],
     ["no-cache", "no-cache", AUTHORIZED],
     ["public, max-age=300", `public, max-age=100, ${TAIL}`, AUTHORIZED],
     ["s-maxage=300", `s-maxage=100, max-age=0, ${TAIL}`, AUTHORIZED],
@@ -215,6 +223,113 @@ Deno.test("limitFreshness() adds nothing that lets a cache keep a response", () 
       const said = limited(headers, { until: NOW + 101_999, now: NOW, ...request });
       assertEquals(said.get("cache-control"), expected, JSON.stringify([stated, request]));
     }
+  }
+});
+
+/** What a 304 says in some field, and what is sent with 101 seconds and with 1 second left. */
+const UPDATES: [name: string, stated: string, early: string, late: string][] = [
+  ["cache-control", "max-age=300", `max-age=100, ${TAIL}`, `max-age=1, ${TAIL}`],
+  ["cache-control", "max-age=00", `max-age=1, ${TAIL}`, `max-age=1, ${TAIL}`],
+  [
+    "cache-control",
+    "s-maxage=0, max-age=60",
+    `s-maxage=1, max-age=60, ${TAIL}`,
+    `s-maxage=1, max-age=1, ${TAIL}`,
+  ],
+  ["cache-control", "public", `public, max-age=1, ${TAIL}`, `public, max-age=1, ${TAIL}`],
+  [
+    "cache-control",
+    "max-age=0, stale-while-revalidate=50",
+    "max-age=1, stale-while-revalidate=50",
+    "max-age=1, stale-while-revalidate=0, must-revalidate",
+  ],
+  ["cache-control", "public;max-age=9", `max-age=1, ${TAIL}`, `max-age=1, ${TAIL}`],
+  ["cdn-cache-control", "max-age=0", `max-age=1, ${TAIL}`, `max-age=1, ${TAIL}`],
+  ["surrogate-control", "max-age=60+30", `max-age=1, ${TAIL}`, `max-age=1, ${TAIL}`],
+  ["edge-control", "cache-maxage=1d", `max-age=1, ${TAIL}`, `max-age=1, ${TAIL}`],
+  ["surrogate-control", "no-store", "no-store", "no-store"],
+  ["surrogate-control", "no-store, max-age=1d", "no-store", "no-store"],
+  ["x-accel-expires", "900", "100", "1"],
+  ["x-accel-expires", "0", "1", "1"],
+  ["x-accel-expires", "1d", "1", "1"],
+  ["x-accel-expires", "@0", "@1", "@1"],
+];
+
+Deno.test("limitFreshness() lets a 304 never state less than a second", () => {
+  const NONE = `max-age=1, ${TAIL}`;
+  for (const [name, stated, ...sent] of UPDATES) {
+    for (const [index, left] of [101_999, 1_999].entries()) {
+      const until = NOW + left;
+      const headers = limited(new Headers({ [name]: stated }), { until, now: NOW, status: 304 });
+      const expected = { "cache-control": NONE, [name]: sent[index] };
+      assertEquals<unknown>(Object.fromEntries(headers), expected, `${name}: ${stated}`);
+      const again = limited(headers, { until, now: NOW, status: 304 });
+      assertEquals([...again], [...headers]);
+    }
+  }
+  assertEquals(
+    Object.fromEntries(limited(new Headers(), { until: NOW + 1, now: NOW, status: 304 })),
+    { "cache-control": NONE },
+  );
+});
+
+Deno.test("limitFreshness() tells nginx the lifetime of a 304 that forbids others to reuse it", () => {
+  const at = { until: NOW + 101_999, now: NOW, status: 304 };
+  for (
+    const [stated, expected] of [
+      ["no-cache", `no-cache, max-age=1, ${TAIL}`],
+      ["no-store", `no-store, max-age=1, ${TAIL}`],
+      ["no-store;a", `no-store, max-age=1, ${TAIL}`],
+      ["private, max-age=300", `private, max-age=100, ${TAIL}`],
+      ['no-cache="a", max-age=300', `no-cache="a", max-age=100, ${TAIL}`],
+    ]
+  ) {
+    const headers = new Headers({ "cache-control": stated ?? "" });
+    assertEquals<unknown>(Object.fromEntries(limited(headers, at)), {
+      "cache-control": expected,
+      "x-accel-expires": "1",
+    });
+    headers.set("x-accel-expires", "900");
+    assertEquals(limited(headers, at).get("x-accel-expires"), "100");
+    // Nobody needs it on what is stored as a whole.
+    assertEquals(
+      limited(new Headers({ "cache-control": "no-cache" }), { ...at, status: 200 }).has(
+        "x-accel-expires",
+      ),
+      false,
+    );
+  }
+});
+
+/** Values that stay if so many seconds are left, and what is sent with fewer. */
+const DAYS = 60 * 86_400;
+const YEAR = 365 * 86_400;
+const GRACE = 10; // for which Varnish serves stale
+const KEPT: [name: string, value: string, seconds: number, replacement: string][] = [
+  ["edge-control", "cache-maxage=60d", DAYS + GRACE, "no-store"],
+  ["edge-control", "max-age=60h,downstream-ttl=9m", DAYS + GRACE, "no-store"],
+  ["edge-control", "!no-store, max-age=60s", DAYS + GRACE, "no-store"],
+  ["edge-control", "max-age=soon", YEAR + GRACE, "no-store"],
+  ["surrogate-control", "max-age=59+1", DAYS + GRACE, "no-store"],
+  ["surrogate-control", 'max-age=60+0, content="ESI/1.0"', DAYS + GRACE, "no-store"],
+  ["surrogate-control", "max-age=60+0, stale-if-error=90", DAYS + 90, "no-store"],
+  ["x-accel-expires", "60d", DAYS, "0"],
+  ["x-accel-expires", "off", YEAR, "0"],
+];
+
+Deno.test("limitFreshness() keeps what ends in time even if its digits are days", () => {
+  for (const [name, value, seconds, replacement] of KEPT) {
+    const at = (milliseconds: number, status = 200) =>
+      limitFreshnessForReuse([["cache-control", "no-store"], [name, value]], {
+        ...{ until: NOW + 1000 + milliseconds, now: NOW },
+        ...{ ...GET, status },
+      });
+    const { fields, unchangedUntil } = at(seconds * 1000);
+    assertEquals([fields[1], unchangedUntil], [[name, value], NOW + 1]);
+    assertEquals(at(seconds * 1000 - 1).fields[1], [name, replacement]);
+    // nginx ignores such a value, and reads no lifetime beside no-store.
+    const [, update] = at(seconds * 1000, 304).fields;
+    assertEquals(update, [name, name === "x-accel-expires" ? "1" : value]);
   }
 });
 
@@ -244,7 +359,9 @@ Deno.test("limitFreshness() changes nothing when no phase change is pending", ()
 });
 
 Deno.test("limitFreshnessForReuse() returns how long its values stay the same", () => {
-  for (const maxAge of [0, 1, 2, 60, 300, 500]) {
+  for (
+    const [maxAge, status] of [0, 1, 2, 60, 300, 500].flatMap((a) => [[a, 200], [a, 304]] as const)
+  ) {
     for (let left = 1; left < 1_000_000; left += left < 3_000 ? 7 : 4_999) {
       const until = NOW + left;
       const more = maxAge % 3 === 0 ? "" : ", stale-while-revalidate=9";
@@ -253,6 +370,7 @@ Deno.test("limitFreshnessForReuse() returns how long its values stay the same", 
           until,
           now,
           ...GET,
+          status,
         });
       const { unchangedUntil, fields } = limitedAt(NOW);
       assert(unchangedUntil > NOW && unchangedUntil <= until);
@@ -267,18 +385,18 @@ Deno.test("limitFreshnessForReuse() returns how long its values stay the same", 
 needing("files")("the README's table shows what limitFreshness() sends", () => {
   const readme = Deno.readTextFileSync(new URL("../../lib/lifecycle/README.md", import.meta.url));
   const [, section = ""] = readme.split("### What changes for caches");
-  const rows = [...section.matchAll(/^\| (.*?) +\| (.*?) +\| (.*?) +\|$/gm)].slice(2, -1);
+  const until = Date.parse(/a change at (\S+Z)/.exec(section)?.[1] ?? "");
+  const rows = [...section.matchAll(/^\| (.*?) +\| (.*?) +\| (.*?) +\|$/gm)].slice(2);
   assertEquals(rows.length, 10);
-  for (const [line, request = "", stated = "", sent = ""] of rows) {
-    const [yours = "", limited = ""] = [stated, sent].map((text) => text.replace(/`|none/g, ""));
-    const expected = limited.startsWith("the same") ? yours : limited;
-    const requests = request.includes("POST")
-      ? [...[302, 403, 500].map((status) => ({ ...GET, status })), { ...GET, method: "POST" }]
-      : [{ ...GET, isAuthorized: request.includes("Authorization") }];
-    for (const one of requests) {
-      const headers = new Headers(yours ? { "Cache-Control": yours } : {});
-      const fields = limitFreshness([...headers], { until: NOW + 600_000, now: NOW, ...one });
-      assertEquals(new Headers(fields).get("cache-control") ?? "", expected, line);
+  for (const [line, yours = "", ...sent] of rows) {
+    const [, name = "Cache-Control", stated = ""] = /^`(\S+): (.*)`$/.exec(yours) ?? [];
+    const status = yours.includes("304") ? 304 : 200;
+    for (const [index, left] of [200 * 86_400_000, 120_000].entries()) {
+      const expected = sent[index]?.replace("the same", `\`${stated}\``).replace("…", TAIL);
+      const headers = limited(new Headers(stated ? { [name]: stated } : {}), {
+        ...{ until, now: until - left, status },
+      });
+      assertEquals(`\`${headers.get(name)}\``, expected, line);
     }
   }
 });

@@ -50,8 +50,8 @@ Deno.test("createHandler() sends the Cache-Control of the instant, also if the c
   const policies = { [AUDIO]: policy, "/video/:token": later };
   const config = { cacheMaxAge: 300, policy, policies };
   const handle = plainHandler({ storage: subject.storage, config, clock: () => now, log() {} });
-  const send = async (target: string, method: string) =>
-    await seen(await handle(new Request(`http://test/${target}`, { method })));
+  const send = async (target: string, method: string, headers = {}) =>
+    await seen(await handle(new Request(`http://test/${target}`, { method, headers })));
   const forward = CHANGES.toSorted(([one], [other]) => one - other);
   for (const [instant, status, cacheControl] of [...forward, ...forward.toReversed()]) {
     now = instant;
@@ -61,6 +61,15 @@ Deno.test("createHandler() sends the Cache-Control of the instant, also if the c
       checkParity(note, head, get);
       if (!target.includes(audio.token)) continue;
       assertEquals([head.status, valueOf(head, "cache-control")], [status, cacheControl], note);
+      const [update, updateOfGet] = [
+        await send(target, "HEAD", { "If-None-Match": "*" }),
+        await send(target, "GET", { "If-None-Match": "*" }),
+      ];
+      checkParity(`${note}, not modified`, update, updateOfGet);
+      assertEquals([update.status, valueOf(update, "cache-control")], [
+        status === 200 ? 304 : status,
+        cacheControl.replace("max-age=0", "max-age=1"), // nginx would take 0 for what it has stored
+      ], note);
     }
   }
 });
@@ -92,6 +101,7 @@ const FIELDS: Field[][] = [
   [["Cache-Control", "max-age=300"], ["Date", new Date(BROWNOUT - 90e3).toUTCString()]],
   [["Cache-Control", "no-store"], ["CDN-Cache-Control", "max-age=90"], ["X-Accel-Expires", "70"]],
   [["Expires", new Date(BROWNOUT).toUTCString()], ["ETag", '"4"'], ["Cache-Control", "public"]],
+  [["Edge-Control", "max-age=1d"], ["Cache-Control", "max-age=9;a"], ["X-Accel-Expires", "1d"]],
   [["Expires", new Date(BROWNOUT).toUTCString()], [
     "Date",
     new Date(BROWNOUT - 90e3).toUTCString(),
@@ -107,7 +117,7 @@ Deno.test("limit() returns what limitFreshnessForReuse() does, whatever was aske
     for (const until of ends) {
       for (const fields of FIELDS) {
         for (const method of ["HEAD", "GET", "OPTIONS"]) {
-          for (const status of [200, 404, 503]) {
+          for (const status of [200, 304, 404, 503]) {
             for (const isAuthorized of [false, true]) {
               const limit = { until, now, method, status, isAuthorized };
               const expected = limitFreshnessForReuse(fields, limit);

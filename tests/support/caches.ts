@@ -1,43 +1,54 @@
 /**
  * Caches as packaged by Debian, each in front of one server. Only addresses and files are
- * configured; everything else is the default.
+ * configured, and revalidation where it is asked for; everything else is the default.
  */
 
 import { Daemon, nginx, type Setup } from "./daemon.ts";
-import { type Need, program } from "./permissions.ts";
+import { isFile, type Need, program } from "./permissions.ts";
 
-/** Where a cache listens, forwards to and keeps its files. */
+/** Where a cache listens, forwards to and keeps its files, and whether it asks whether they changed. */
 interface Place {
   readonly port: number;
   /** The port of the server behind it. */
   readonly origin: number;
   readonly folder: string;
+  readonly revalidates: boolean;
 }
 
-/** Every cache: its executable, the compiler that this runs, and how to run it. */
+/** Where Debian puts the modules of Apache. */
+const MODULES = "/usr/lib/apache2/modules";
+const APACHE = ["mpm_event", "authz_core", "proxy", "proxy_http", "cache", "cache_disk"];
+
+/** Every cache: its executable, what else it needs, and how to run it. */
 const PROGRAMS = {
   varnish: {
     program: "varnishd",
-    compiler: "gcc",
-    setup: ({ port, origin, folder }) => ({
-      args: ["-F", "-n", `${folder}/n`, "-a", `127.0.0.1:${port}`, "-b", `127.0.0.1:${origin}`],
+    needs: [program("gcc")],
+    setup: ({ port, origin, folder, revalidates }) => ({
+      args: [
+        ...["-F", "-n", `${folder}/n`, "-a", `127.0.0.1:${port}`, "-b", `127.0.0.1:${origin}`],
+        ...revalidates ? ["-p", "default_keep=60"] : [],
+      ],
     }),
   },
   nginx: {
     program: "nginx",
-    setup: ({ port, origin, folder }) =>
+    needs: [],
+    setup: ({ port, origin, folder, revalidates }) =>
       nginx(
         folder,
         `access_log off;
         proxy_cache_path cache keys_zone=all:1m;
         server {
           listen 127.0.0.1:${port};
-          location / { proxy_pass http://127.0.0.1:${origin}; proxy_cache all; }
+          location / { proxy_pass http://127.0.0.1:${origin}; proxy_cache all;
+            proxy_cache_revalidate ${revalidates ? "on" : "off"}; }
         }`,
       ),
   },
   squid: {
     program: "squid",
+    needs: [],
     setup: ({ port, origin, folder }) => ({
       // The name is in those of its shared memory, which another user's squid may have left.
       args: ["-N", "-n", `test${port}`, "-f", `${folder}/squid.conf`],
@@ -53,22 +64,75 @@ const PROGRAMS = {
       },
     }),
   },
-} satisfies Record<string, { program: string; compiler?: string; setup: (place: Place) => Setup }>;
+  haproxy: {
+    program: "haproxy",
+    needs: [],
+    setup: ({ port, origin, folder }) => ({
+      args: ["-db", "-f", `${folder}/haproxy.cfg`],
+      files: {
+        "haproxy.cfg": `defaults
+          mode http
+          timeout connect 5s
+          timeout client 60s
+          timeout server 60s
+        cache all
+          total-max-size 4
+          max-age 3600
+        listen all
+          bind 127.0.0.1:${port}
+          http-request cache-use all
+          http-response cache-store all
+          server one 127.0.0.1:${origin}\n`,
+      },
+    }),
+  },
+  apache: {
+    program: "apache2",
+    needs: [{ what: "Apache's modules", isMet: () => isFile(`${MODULES}/mod_cache_disk.so`) }],
+    setup: ({ port, origin, folder }) => ({
+      args: ["-d", folder, "-f", `${folder}/apache.conf`, "-D", "FOREGROUND"],
+      files: {
+        "apache.conf": `${
+          APACHE.map((name) => `LoadModule ${name}_module ${MODULES}/mod_${name}.so\n`).join("")
+        }
+          ServerName test
+          Listen 127.0.0.1:${port}
+          PidFile ${folder}/pid
+          ErrorLog ${folder}/log
+          User www-data
+          Group www-data
+          CacheRoot ${folder}
+          CacheEnable disk /
+          ProxyPass / http://127.0.0.1:${origin}/\n`,
+      },
+    }),
+  },
+} satisfies Record<string, { program: string; needs: Need[]; setup: (place: Place) => Setup }>;
 
-/** The name of a cache. */
-export type CacheName = keyof typeof PROGRAMS;
+/** The name of any cache. */
+export type AnyCache = keyof typeof PROGRAMS;
 
 /** Every cache with a setup here. */
-export const CACHES = Object.keys(PROGRAMS) as CacheName[];
+export const ALL_CACHES = Object.keys(PROGRAMS) as AnyCache[];
+
+/** The name of a cache that stores a response whichever method asked for it. */
+export type CacheName = "varnish" | "nginx" | "squid";
+
+/** Every such cache. */
+export const CACHES: CacheName[] = ["varnish", "nginx", "squid"];
 
 /** What tests with a cache need. */
-export function needsOf(name: CacheName): Need[] {
-  const { program: cache, ...others } = PROGRAMS[name];
-  return ["processes", program(cache), ...("compiler" in others ? [program(others.compiler)] : [])];
+export function needsOf(name: AnyCache): Need[] {
+  const { program: cache, needs } = PROGRAMS[name];
+  return ["processes", program(cache), ...needs];
 }
 
 /** Starts a cache in front of the server at a port. */
-export async function startCache(name: CacheName, origin: number): Promise<Daemon> {
+export async function startCache(
+  name: AnyCache,
+  origin: number,
+  { revalidates = false } = {},
+): Promise<Daemon> {
   const { program, setup } = PROGRAMS[name];
-  return await Daemon.start(program, (place) => setup({ ...place, origin }));
+  return await Daemon.start(program, (place) => setup({ ...place, origin, revalidates }));
 }

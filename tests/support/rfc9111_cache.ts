@@ -1,7 +1,7 @@
 /**
- * Caches as RFC 9111 describes them, in each way that it leaves open: what they may store, and until
- * when they may reuse it without asking. It is written from the RFC, and shares no code with the
- * library.
+ * Caches as RFC 9111 describes them, in each way that it leaves open, and nginx: what they may store,
+ * and until when they may reuse it without asking. It is written from the RFC and from nginx, and
+ * shares no code with the library.
  */
 
 // deno-lint-ignore-file no-import-prefix -- a start would download what the import map has
@@ -14,10 +14,10 @@ export interface Cache {
   /** Reads Cache-Control; otherwise Expires alone, as in HTTP/1.0. */
   readonly isModern: boolean;
   readonly knowsMustUnderstand: boolean;
-  /** The field that it prefers to Cache-Control (RFC 9213), if any. */
+  /** The field that it prefers to Cache-Control, if any: one of RFC 9213, or a surrogate's. */
   readonly target: string | undefined;
-  /** Separates directives at semicolons, too, and stores only what has a lifetime, as nginx does. */
-  readonly splitsAtSemicolons: boolean;
+  /** Reads as nginx does. Of the rest, only `isCoarse` and `travel` hold for it. */
+  readonly isNginx: boolean;
   /** Accepts seconds as a quoted string (§5.2). */
   readonly acceptsQuoted: boolean;
   /** What a lifetime that is no number means (§4.2.1). */
@@ -55,20 +55,24 @@ type Said = Map<string, (string | true)[]>;
 const add = (said: Said, name: string, value: string | true) =>
   said.set(name, [...said.get(name) ?? [], value]);
 
-/** Reads what the RFC's grammar accepts of Cache-Control; the rest is ignored. */
-function readList(value: string, separators: RegExp): Said {
+/** Divides a list at commas, but not within quoted strings. */
+function divide(value: string): string[] {
   const members = [""];
   let isQuoted = false;
   for (let at = 0; at < value.length; at++) {
     const character = value[at] ?? "";
     if (character === '"') isQuoted = !isQuoted;
-    if (!isQuoted && separators.test(character)) members.push("");
+    if (!isQuoted && character === ",") members.push("");
     else members[members.length - 1] += character;
     if (isQuoted && character === "\\") members[members.length - 1] += value[++at] ?? "";
   }
+  return members.map((member) => member.replaceAll(/^[\t ]+|[\t ]+$/g, ""));
+}
+
+/** Reads what the RFC's grammar accepts of Cache-Control; the rest is ignored. */
+function readList(value: string): Said {
   const said: Said = new Map();
-  for (const member of members) {
-    const text = member.replaceAll(/^[\t ]+|[\t ]+$/g, "");
+  for (const text of divide(value)) {
     const [, name, argument] =
       /^([\w!#$%&'*+.^`|~-]+)(?:=([\w!#$%&'*+.^`|~-]+|"(?:[^"\\]|\\[^])*"))?$/
         .exec(text) ?? [];
@@ -91,22 +95,56 @@ function readTargeted(value: string): Said | undefined {
   return said.size === 0 ? undefined : said;
 }
 
+const UNITS: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+
+/**
+ * Reads Surrogate-Control, whose lifetimes have the time for serving stale behind them and whose
+ * directives may be for one device, or Edge-Control, whose lifetimes have units. It does not count if
+ * it neither gives a lifetime nor forbids to store.
+ */
+function readSurrogate(value: string): Said | undefined {
+  const said: Said = new Map();
+  for (const text of divide(value)) {
+    const [, name = "", seconds, unit = "s", stale] =
+      /^(max-age|cache-maxage|stale-\w+-\w+)=(\d+)([smhd]?)(?:\+(\d+))?(?:;.*)?$/i.exec(text) ?? [];
+    const age = String(Number(seconds) * (UNITS[unit] ?? 1));
+    if (/^stale/i.test(name)) add(said, name.toLowerCase(), age);
+    else if (name !== "") add(said, "max-age", age);
+    if (stale !== undefined) add(said, "stale-while-revalidate", stale);
+    if (/^(?:no-store|bypass-cache)(?:;.*)?$/i.test(text)) add(said, "no-store", true);
+    if (/^must-revalidate$/i.test(text)) add(said, "must-revalidate", true);
+  }
+  return said.has("max-age") || said.has("no-store") ? said : undefined;
+}
+
 /** Returns what a cache goes by: the directives, and whether Expires counts beside them. */
 function directivesFor(cache: Cache, headers: Headers): { said: Said; countsExpires: boolean } {
-  const targeted = cache.target ? headers.get(cache.target) : null;
-  if (targeted !== null) {
-    const said = readTargeted(targeted);
-    // A surrogate uses Cache-Control unless its own field gives a lifetime.
-    const isSurrogate = cache.target === "surrogate-control";
-    const own = said &&
-      secondsOf({ ...cache, invalid: "ignored", acceptsQuoted: false }, said, "max-age");
-    if (said && (!isSurrogate || own !== undefined)) return { said, countsExpires: false };
+  const { target } = cache;
+  const targeted = target ? headers.get(target) : null;
+  if (target !== undefined && targeted !== null) {
+    const isSurrogate = !target.endsWith("cache-control");
+    const said = isSurrogate ? readSurrogate(targeted) : readTargeted(targeted);
+    if (said) return { said, countsExpires: false };
   }
-  const separators = cache.splitsAtSemicolons ? /[,;]/ : /,/;
-  return {
-    said: readList(headers.get("cache-control") ?? "", separators),
-    countsExpires: true,
-  };
+  return { said: readList(headers.get("cache-control") ?? ""), countsExpires: true };
+}
+
+/**
+ * Returns until when nginx reuses what it receives at some time; 0 if it does not store it. It reads
+ * X-Accel-Expires first, and looks for parts of Cache-Control.
+ */
+function nginxUntil({ headers }: Exchange, received: number): number {
+  const [, at, own] = /^(?:@(\d+)|(\d+))$/.exec(headers.get("x-accel-expires") ?? "") ?? [];
+  if (at !== undefined) return Number(at) * 1000;
+  if (own !== undefined) return Number(own) === 0 ? 0 : received + Number(own) * 1000;
+  const control = headers.get("cache-control") ?? "";
+  const expires = Date.parse(headers.get("expires") ?? "");
+  const absolute = expires < received || Number.isNaN(expires) ? 0 : expires;
+  if (/no-cache|no-store|private/i.test(control)) return 0;
+  const [, seconds] = /s-maxage=([^,; ]*)/i.exec(control) ?? /max-age=([^,; ]*)/i.exec(control) ??
+    [];
+  if (seconds === undefined) return absolute;
+  return /^0*[1-9]\d*$/.test(seconds) ? received + Number(seconds) * 1000 : 0;
 }
 
 /** Returns the seconds of a directive; 0 where it is no number and that means stale. */
@@ -119,17 +157,12 @@ function secondsOf(cache: Cache, said: Said, name: string): number | undefined {
   return given.at(cache.chosen === "first" ? 0 : -1);
 }
 
-/** Whether a cache reads a lifetime in a value of Cache-Control. */
-export function readsAge(cache: Cache, value: string): boolean {
-  const said = readList(value, cache.splitsAtSemicolons ? /[,;]/ : /,/);
-  return secondsOf(cache, said, "max-age") !== undefined;
-}
-
 const isPlain = (said: Said, name: string) => said.get(name)?.includes(true) ?? false;
 
 /** Whether a cache may store a response (§3, and §3.5 for a request with Authorization). */
 export function mayStore(cache: Cache, exchange: Exchange): boolean {
-  const { method, isAuthorized, status, headers } = exchange;
+  const { method, isAuthorized, status, headers, sent } = exchange;
+  if (cache.isNginx) return /^(?:GET|HEAD)$/.test(method) && nginxUntil(exchange, sent) > sent;
   const { said, countsExpires } = directivesFor(cache, headers);
   const { isShared, isModern } = cache;
   const hasExpires = headers.has("expires") && (countsExpires || !isModern);
@@ -147,7 +180,6 @@ export function mayStore(cache: Cache, exchange: Exchange): boolean {
   const mayShare = isPlain(said, "public") || isPlain(said, "must-revalidate") ||
     sharedAge !== undefined;
   if (isShared && isAuthorized && !mayShare) return false;
-  if (cache.splitsAtSemicolons) return hasLifetime && lifetimeOf(cache, exchange) > 0;
   return hasLifetime || KEPT.includes(status) || isPlain(said, "public") ||
     !isShared && isPlain(said, "private");
 }
@@ -182,6 +214,7 @@ function staleTimeOf(cache: Cache, { headers }: Exchange): number {
 export function reusedUntil(cache: Cache, exchange: Exchange): number {
   const { headers, sent } = exchange;
   if (!mayStore(cache, exchange)) return 0;
+  if (cache.isNginx) return inWholeSeconds(cache, nginxUntil(exchange, sent + cache.travel));
   if (cache.isModern && isPlain(directivesFor(cache, headers).said, "no-cache")) return 0;
   const received = sent + cache.travel;
   const date = Date.parse(headers.get("date") ?? "") || sent;
@@ -194,7 +227,26 @@ export function reusedUntil(cache: Cache, exchange: Exchange): number {
   const stale = staleTimeOf(cache, exchange) * 1000;
   if (lifetime + stale === 0) return 0;
   const end = start + lifetime;
-  return (cache.isCoarse ? Math.floor(end / 1000) * 1000 + 999 : end) + stale;
+  return inWholeSeconds(cache, end) + stale;
+}
+
+const inWholeSeconds = ({ isCoarse }: Cache, end: number) =>
+  isCoarse ? Math.floor(end / 1000) * 1000 + 999 : end;
+
+/**
+ * Returns when a cache stops reusing a stored response that a 304 has updated (§4.3.4); 0 if it never
+ * reuses it.
+ */
+export function reusedAfterUpdate(cache: Cache, stored: Exchange, update: Exchange): number {
+  if (!mayStore(cache, stored)) return 0;
+  const { sent } = update;
+  const headers = new Headers(stored.headers);
+  for (const [name, value] of update.headers) headers.set(name, value);
+  if (!cache.isNginx) return reusedUntil(cache, { ...stored, headers, sent });
+  // nginx goes by what it has stored unless the 304 gives a time.
+  const received = sent + cache.travel;
+  const own = nginxUntil(update, received);
+  return inWholeSeconds(cache, own || nginxUntil(stored, received));
 }
 
 /** Whether a cache that is cut off may serve a response however stale it is (§4.2.4). */
@@ -202,6 +254,6 @@ export function mayServeForever(cache: Cache, exchange: Exchange): boolean {
   const { said } = directivesFor(cache, exchange.headers);
   const names = ["must-revalidate", "no-cache"];
   const forShared = cache.isShared ? ["proxy-revalidate", "s-maxage"] : [];
-  return cache.isModern && mayStore(cache, exchange) &&
+  return cache.isModern && !cache.isNginx && mayStore(cache, exchange) &&
     ![...names, ...forShared].some((name) => said.has(name));
 }

@@ -1,10 +1,11 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { newMetadata } from "../storage/storage_suite.ts";
-import { type CacheName, CACHES, needsOf, startCache } from "../support/caches.ts";
+import { ALL_CACHES, type CacheName, CACHES, needsOf, startCache } from "../support/caches.ts";
+import { type Lateness, latenessOf, type Poll } from "../support/lateness.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { missingOf, needing } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
-import { requestRaw } from "../support/raw_http.ts";
+import { field, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 
 /**
@@ -112,4 +113,58 @@ for (const name of CACHES) {
     const held = 2 * METHODS.length * OFFSETS.length;
     assertEquals((await observations).get(name), { held, stale: [] });
   });
+}
+
+/**
+ * Goes through a brownout and the sunset with every installed cache that asks whether what it has
+ * stored has changed, and returns how late each is.
+ */
+async function follow(): Promise<Map<string, Lateness>> {
+  await using stack = new AsyncDisposableStack();
+  const { close, publish, folder } = stack.use(await openLocal());
+  const { token } = await publish(newMetadata(), new Uint8Array(1000));
+  await close();
+  const PORT = String(freePort());
+  const first = stack.use(await ServerProcess.start({ PORT }, folder)); // caches look for it
+  const etag = field(await requestRaw(first.port, "HEAD", `/audio/${token}`), "etag") ?? "";
+  const polls: Poll[] = [];
+  for (const cache of ALL_CACHES.filter((name) => missingOf(needsOf(name)) === "")) {
+    const { port } = stack.use(await startCache(cache, first.port, { revalidates: true }));
+    const target = `/audio/${token}`;
+    polls.push(
+      { cache, port, method: "GET", target },
+      { cache, port, method: "HEAD", target: `${target}?head` },
+      { cache, port, method: "GET", target: `${target}?if`, fields: { "If-None-Match": etag } },
+    );
+  }
+  await first.stop();
+  const brownout = Math.ceil(Date.now() / 1000) * 1000 + 9_000; // by then, all caches are filled
+  const [end, sunset] = [brownout + 4_000, brownout + 12_000];
+  const seconds = (instant: number) => new Date(instant).toISOString().slice(0, 19) + "Z";
+  stack.use(
+    await ServerProcess.start({
+      PORT,
+      SUNSET_AT: seconds(sunset),
+      BROWNOUTS: `${seconds(brownout)}/${seconds(end)}`,
+    }, folder),
+  );
+  return await latenessOf(polls, [
+    { start: 0, statuses: [200, 304] },
+    { start: brownout, statuses: [503] },
+    { start: end, statuses: [200, 304] },
+    { start: sunset, statuses: [410] },
+  ]);
+}
+
+let lateness: Promise<Map<string, Lateness>> | undefined;
+
+for (const name of ALL_CACHES) {
+  needing(...needsOf(name))(
+    `${name} that revalidates follows each change of phase within two seconds`,
+    async () => {
+      lateness ??= follow(); // all in parallel
+      const { late = Infinity } = (await lateness).get(name) ?? {};
+      assert(late < 2_000, `${late} ms`);
+    },
+  );
 }

@@ -16,20 +16,21 @@ import {
   type Exchange,
   mayServeForever,
   mayStore,
-  readsAge,
+  reusedAfterUpdate,
   reusedUntil,
 } from "../support/rfc9111_cache.ts";
 
 const NOW = Date.parse("2027-01-01T00:00:00.250Z");
-const TARGETS = ["cdn-cache-control", "a-cache-control", "surrogate-control"];
+const TARGETS = ["cdn-cache-control", "a-cache-control"];
+const SURROGATES = ["surrogate-control", "edge-control"];
 const inSeconds = (seconds: number) => formatHttpDate(NOW + seconds * 1000);
 
 const caches: fc.Arbitrary<Cache> = fc.record({
   isShared: fc.boolean(),
   isModern: fc.constantFrom(true, true, true, false),
   knowsMustUnderstand: fc.boolean(),
-  target: fc.constantFrom(undefined, ...TARGETS),
-  splitsAtSemicolons: fc.boolean(),
+  target: fc.constantFrom(undefined, ...TARGETS, ...SURROGATES),
+  isNginx: fc.constantFrom(true, false, false),
   acceptsQuoted: fc.boolean(),
   invalid: fc.constantFrom("stale", "ignored"),
   chosen: fc.constantFrom("first", "last"),
@@ -65,15 +66,36 @@ const valueWith = (flags: readonly string[], ...separators: string[]) =>
   ).map(([ages, flags, isFlagFirst, separator]) =>
     (isFlagFirst ? [...flags, ...ages] : [...ages, ...flags]).join(separator)
   );
+/** For surrogates' fields, in which lifetimes have other forms. */
+const surrogate = fc.array(
+  fc.oneof(
+    ...["max-age", "cache-maxage"].flatMap((name) => [
+      seconds.map((seconds) => `${name}=${seconds}`),
+      fc.tuple(fc.nat(9), fc.constantFrom("s", "m", "h", "d", "x", "+9", "+900", ";a"))
+        .map(([number, form]) => `${name}=${number}${form}`),
+    ]),
+    fc.constantFrom("no-store", "!no-store", "bypass-cache", 'content="ESI/1.0"', "a;b", "max-age"),
+    ages[2] ?? fc.constant(""),
+  ),
+  { maxLength: 3 },
+).map((members) => members.join(", "));
+const accel = fc.oneof(
+  seconds.map(String),
+  seconds.map((seconds) => `@${Math.floor(NOW / 1000) + seconds - 500}`),
+  fc.constantFrom("0", "1d", "off", "9s", "@0"),
+);
 const fields = fc.record({
   "cache-control": valueWith([...usual, ...odd], ", ", "\t,", ";"), // the last one for nginx
+  ...Object.fromEntries(SURROGATES.map((name) => [name, surrogate])),
+  "x-accel-expires": accel,
   ...Object.fromEntries(TARGETS.map((name) => [name, valueWith(usual, ", ", ",")])),
   expires: fc.oneof(seconds.map((seconds) => inSeconds(seconds - 500)), fc.constant("0")),
   date: fc.constantFrom(-30, 0, 0, 40).map(inSeconds),
 }, { requiredKeys: [] });
 /** Several for each response, because only some caches read what is rare. */
 const several = fc.array(caches, { minLength: 4, maxLength: 4 });
-const left = fc.oneof(fc.nat(5_000), fc.nat(2_000_000)).map((left) => left + 1000);
+const left = fc.oneof(fc.nat(5_000), fc.nat(2_000_000), fc.nat(50).map((days) => days * 86_400_000))
+  .map((left) => left + 1000);
 const requests = fc.record({
   method: fc.constantFrom("GET", "GET", "HEAD", "POST", "PUT"),
   isAuthorized: fc.boolean(),
@@ -85,13 +107,14 @@ function exchanges(
   stated: Record<string, string>,
   request: Omit<Exchange, "headers" | "sent">,
   until: number,
+  sent = NOW,
 ): [before: Exchange, after: Exchange] {
   const fields = Object.entries(stated);
-  const limited = limitFreshness(fields, { until, now: NOW, ...request });
+  const limited = limitFreshness(fields, { until, now: sent, ...request });
   return [fields, limited].map((fields) => {
-    const headers = new Headers({ date: inSeconds(0) });
+    const headers = new Headers({ date: formatHttpDate(sent) });
     for (const [name, value] of fields) headers.set(name, value);
-    return { ...request, headers, sent: NOW };
+    return { ...request, headers, sent };
   }) as [Exchange, Exchange];
 }
 
@@ -105,10 +128,12 @@ Deno.test("no cache may do with a response what it could not without the library
     assert(mayServeForever(cache, before) || !mayServeForever(cache, after), note);
     assert(end < until, `until ${new Date(end).toISOString()}: ${note}`);
     // A cache that is cut off may serve stale only what was left as it is.
-    const isLeft = after.isAuthorized || [...TARGETS, "cache-control"].some((name) => {
-      const value = after.headers.get(name) ?? "";
-      return /stale-/.test(value) && value === before.headers.get(name);
-    });
+    const isLeft = after.isAuthorized ||
+      [...TARGETS, ...SURROGATES, "cache-control"].some((name) => {
+        const value = after.headers.get(name) ?? "";
+        const isOdd = SURROGATES.includes(name) && value !== "";
+        return (isOdd || /stale-/.test(value)) && value === before.headers.get(name);
+      });
     assert(isLeft || !mayServeForever(cache, after), `forever: ${note}`);
     if (!mayStore(cache, before)) count.unstorable++;
     if (reusedUntil(cache, before) >= until) count.beyond++;
@@ -149,13 +174,10 @@ Deno.test("no cache may do with a refusal what it could not with the application
       const kept = keepRestrictions([["cache-control", refused]], Object.entries(said), NOW);
       for (const cache of caches) {
         // nginx stores nothing without a lifetime, and may store a refusal for the one it states.
-        const isUntold = (name: string) =>
-          cache.splitsAtSemicolons && !readsAge(cache, said[name] ?? "") &&
-          (name !== "cache-control" ? said[name] : !said["expires"]);
-        const told = Object.fromEntries(
-          ["cache-control", ...TARGETS].filter(isUntold)
-            .map((name) => [name, `max-age=86400, ${said[name] ?? ""}`]),
-        );
+        const control = said["cache-control"] ?? "";
+        const isUntold = cache.isNginx && !/max-?age=/i.test(control) && !said["expires"] &&
+          said["x-accel-expires"] === undefined;
+        const told = isUntold ? { "cache-control": `max-age=86400, ${control}` } : {};
         const date = { date: said["date"] ?? inSeconds(0) };
         check(
           cache,
@@ -170,4 +192,46 @@ Deno.test("no cache may do with a refusal what it could not with the application
     { numRuns: 6_000 },
   );
   assert(count.unstorable > 3_000 && count.stored > 1_000, JSON.stringify(count));
+});
+
+Deno.test("no cache reuses what a 304 has updated more than two seconds beyond the phase", () => {
+  const count = { reused: 0, beyond: 0 };
+  const facts = fc.record({
+    said: fields,
+    other: fields,
+    request: fc.record({ method: fc.constantFrom("GET", "HEAD"), isAuthorized: fc.boolean() }),
+    left: fc.oneof(fc.nat(3_000), fc.nat(2_000_000)),
+    ago: fc.nat(2_000_000),
+  });
+  const check = (cache: Cache, [before, after]: [number, number], until: number, note: string) => {
+    assert(after < until + 2000, `until ${new Date(after).toISOString()}: ${note}`);
+    assert(after <= Math.max(before, NOW + cache.travel + 1000) + 1000, `reused: ${note}`);
+    if (after > 0) count.reused++;
+    if (before >= until + 2000) count.beyond++;
+  };
+  fc.assert(
+    fc.property(facts, several, ({ said, other, request, left, ago }, caches) => {
+      const until = Math.ceil((NOW + left) / 1000) * 1000;
+      const stated = { ...said, date: formatHttpDate(NOW - ago) };
+      // A 304 has the same fields for caches as its 200 (RFC 9110 §15.4.5), but for Cache-Control.
+      const update: Record<string, string> = { ...said, ...other, date: inSeconds(0) };
+      for (const name of ["expires", ...TARGETS, ...SURROGATES]) {
+        if (!(name in said)) delete update[name];
+      }
+      if (!("cache-control" in other)) {
+        delete update["cache-control"];
+        if ("cache-control" in said) delete update["expires"]; // which would count in its place
+      }
+      const stored = exchanges(stated, { ...request, status: 200 }, until, NOW - ago);
+      const updates = exchanges(update, { ...request, status: 304 }, until);
+      const note = JSON.stringify([stored, updates].map(([, { headers }]) => [...headers]));
+      for (const cache of caches) {
+        const before = reusedAfterUpdate(cache, stored[0], updates[0]);
+        const after = reusedAfterUpdate(cache, stored[1], updates[1]);
+        check(cache, [before, after], until, `${JSON.stringify(cache)} ${note}`);
+      }
+    }),
+    { numRuns: 6_000 },
+  );
+  assert(count.reused > 3_000 && count.beyond > 1_000, JSON.stringify(count));
 });

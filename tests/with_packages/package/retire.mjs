@@ -253,7 +253,7 @@ const SET = {
   ...{ "Cache-Control": "max-age=9999", "Expires": VALUES["Expires"][0], "X-A": "1" },
   ...{ "CDN-Cache-Control": "max-age=9999", "Surrogate-Control": "max-age=9999" },
   ...{ "X-Accel-Expires": "9999", "Access-Control-Allow-Origin": "https://a.example" },
-  ...{ "Edge-Control": "max-age=1d", "Set-Cookie": ["a=1", "b=2"], "Age": "60" },
+  ...{ "Edge-Control": "max-age=9999", "Set-Cookie": ["a=1", "b=2"], "Age": "60" },
   ...{ "Content-Encoding": "gzip", "Vary": ["Origin", "X-Version"] },
 };
 const RESTRICTING = {
