@@ -54,8 +54,8 @@ type Methods = readonly [Method, ...Method[]];
  * Sends a GET to each route, under a random name in the probe's field. To each route whose GET was
  * counted under that name, sends two more GETs and two HEADs. Elsewhere, more requests could be
  * counted as calls. If no route can be probed, requests the URL itself once: where servers sleep
- * until they are asked, one starts. Waits until they are on record, each time for two heartbeats at
- * most.
+ * until they are asked, one starts. Waits until what was answered is on record, each time for two
+ * heartbeats at most.
  */
 export async function probe(
   ledger: Pick<Ledger, "usage" | "time">,
@@ -84,9 +84,7 @@ export async function probe(
   const first = await sendAll(["GET"], targets, headers);
   const counted = (isDone: (counts: Counts) => boolean) =>
     countsWithin(ledger, { name, since: now, isDone });
-  const counts = await counted(({ of }) =>
-    [...targets.keys()].every((route) => of(route, "GET") > 0)
-  );
+  const counts = await counted(({ of }) => answered(first).every((route) => of(route, "GET") > 0));
   for (const [route, answer] of first) {
     if (counts.of(route, "GET") > 0) continue;
     targets.delete(route);
@@ -96,9 +94,7 @@ export async function probe(
   const later = await sendAll(LATER_METHODS, targets, headers);
   const isWhole = ({ of }: Counts, route: string) =>
     of(route, "GET") >= 3 && of(route, "HEAD") >= 2;
-  const all = await counted((counts) =>
-    [...targets.keys()].every((route) => isWhole(counts, route))
-  );
+  const all = await counted((counts) => answered(later).every((route) => isWhole(counts, route)));
   for (const [route, answer] of later) {
     if (isWhole(all, route)) continue;
     targets.delete(route);
@@ -111,6 +107,11 @@ export async function probe(
 /** Returns whether an answer explains, without a cache, why the request was not counted. */
 function isRefusal({ reason }: Answer): boolean {
   return reason === "credentials" || reason === "rate limit" || reason === "no answer";
+}
+
+/** Returns the routes whose requests were answered: only those are waited for. */
+function answered(answers: ReadonlyMap<string, Answer>): string[] {
+  return [...answers].filter(([, { reason }]) => reason !== "no answer").map(([route]) => route);
 }
 
 /** Sends requests to each target in order. Returns the last answer, by route. */

@@ -6,6 +6,7 @@ import { newMetadata } from "../../storage/storage_suite.ts";
 import { startCache } from "../../support/caches.ts";
 import { createCertificate } from "../../support/certificate.ts";
 import { Daemon, nginx } from "../../support/daemon.ts";
+import { probe } from "../../../lib/usage/verdict/probe.ts";
 import { openLocal } from "../../support/local_storage.ts";
 import { media } from "../../support/media_cli.ts";
 import { needing, program } from "../../support/permissions.ts";
@@ -13,7 +14,7 @@ import { freePort } from "../../support/ports.ts";
 import { requestRaw } from "../../support/raw_http.ts";
 import { ServerProcess } from "../../support/server.ts";
 import { sideBySide } from "../../support/side_by_side.ts";
-import { DAY } from "../../support/usage_report.ts";
+import { DAY, NOW, POLICY } from "../../support/usage_report.ts";
 import { until } from "../../support/within.ts";
 
 const [CLEAR, CALLED, UNKNOWN, ANNOUNCED] = [0, 1, 3, 4];
@@ -316,3 +317,25 @@ needing("processes")(
       assertMatch(held.stdout, PROBED);
     }),
 );
+
+needing("network")("a probe does not wait for a count of what got no answer", async () => {
+  let reads = 0;
+  const ledger = {
+    time: () => Promise.resolve({ databaseTime: NOW, now: NOW }),
+    async *usage() {
+      reads++;
+      yield* [];
+    },
+  };
+  const url = `http://127.0.0.1:${freePort()}/`;
+  const routes = ["/a", "/b"];
+  const policies = Object.fromEntries(routes.map((route) => [route, POLICY]));
+  const urlOf = () => Promise.resolve(url);
+  const { probed, hidden } = await probe(ledger, { url, routes, policies, urlOf });
+  assertEquals(probed, []);
+  assertEquals(hidden.map(({ route, reason }) => [route, reason]), [
+    ["/a", "no answer"],
+    ["/b", "no answer"],
+  ]);
+  assertEquals(reads, 2); // after the first requests, and after the others
+});
