@@ -1,9 +1,9 @@
 /** The documents that the server generates: the retirement notice and the OpenAPI description. */
 
-import { prefersJson } from "./accept.ts";
 import type { Field } from "../http/outcome.ts";
 import { noticeAt } from "../lifecycle/notice.ts";
 import type { RoutePolicies } from "../lifecycle/policy.ts";
+import { prefersJson } from "../pages/accept.ts";
 import type { HandlerConfig } from "../server/handler.ts";
 import { PROBLEM_TYPES } from "../server/problems.ts";
 import { reprDigest, type Representation } from "../server/representation.ts";
@@ -61,7 +61,7 @@ export async function representDocument(
     const text = JSON.stringify(notice, null, 2) + "\n";
     return await representText("application/json", text, { validatorFields });
   }
-  const { html, contentSecurityPolicy } = noticePage(notice, {
+  const { html, contentSecurityPolicy } = await noticePage(notice, {
     items: itemsOn(routes),
     types: PROBLEM_TYPES,
     now,

@@ -1,46 +1,11 @@
 /** The retirement notice for people: a self-contained page that is complete without its script. */
 
 import type { ProblemType } from "../http/problem.ts";
-import { type Notice, noticesOf } from "../lifecycle/notice.ts";
-import { code, escape, htmlPage } from "../pages/html.ts";
-import { changes, contactLink, dates, pathList } from "../pages/notice_parts.ts";
-import { listOf } from "../pages/plain_text.ts";
-import { PAGE_STYLE } from "../pages/style.ts";
-import { state } from "./notice_state.ts";
-
-/** Adds the local time to every date, unless the reader's time zone is UTC. */
-const PAGE_SCRIPT = `
-const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-for (const time of document.querySelectorAll("time")) {
-  const date = new Date(time.dateTime);
-  if (date.getTimezoneOffset() === 0) continue;
-  const local = document.createElement("span");
-  local.className = "local";
-  local.lang = format.resolvedOptions().locale;
-  local.textContent = " (" + format.format(date) + " your time)";
-  time.append(local);
-}
-`;
-
-/** A clock. Without an icon, browsers would request /favicon.ico. */
-const ICON = `data:image/svg+xml,${
-  encodeURIComponent(
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" fill="none" stroke="#b26a00" ` +
-      `stroke-width="4" stroke-linecap="round" stroke-linejoin="round"><circle cx="16" cy="16" ` +
-      `r="13"/><path d="M16 8v8l5 4"/></svg>`,
-  )
-}`;
-
-/** Allows the page's own style and script by digest (CSP Level 3 §2.3.1), and its icon. */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  `style-src '${await hashOf(PAGE_STYLE)}'`,
-  `script-src '${await hashOf(PAGE_SCRIPT)}'`,
-  "img-src data:",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+import type { Notice } from "../lifecycle/notice.ts";
+import { code, escape } from "../pages/html.ts";
+import { type NoticeDocument, noticeDocument, rfc } from "../pages/notice_document.ts";
+import { changes, contactLink, dates } from "../pages/notice_parts.ts";
+import { state } from "../pages/notice_state.ts";
 
 /** The facts on the page besides the notice. */
 interface NoticePageOptions {
@@ -52,35 +17,17 @@ interface NoticePageOptions {
   readonly now: number;
 }
 
-export function noticePage(
+export async function noticePage(
   notice: Notice,
   { items, types, now }: NoticePageOptions,
-): { html: string; contentSecurityPolicy: string } {
+): Promise<NoticeDocument> {
   const { endpoints, contact } = notice;
-  const isOver = endpoints.length === 0;
-  const html = htmlPage(
-    isOver ? OVER : `Retirement of ${listOf(endpoints.map(({ path }) => path))}`,
-    `<link rel="icon" href="${ICON}">`,
-    `<h1>${headline(notice)}</h1>
-${isOver ? contactLink(contact) : retirement(notice, now)}
+  return await noticeDocument(
+    notice,
+    `${endpoints.length === 0 ? contactLink(contact) : retirement(notice, now)}
 ${whereItemsAre(items)}
-${errors(types, notice)}
-<script>${PAGE_SCRIPT}</script>`,
+${errors(types, notice)}`,
   );
-  return { html, contentSecurityPolicy: CONTENT_SECURITY_POLICY };
-}
-
-/** The headline once the deprecated routes are deleted. */
-const OVER = "The older paths were removed";
-
-/** Says which paths are going away and which were removed. */
-function headline(notice: Notice): string {
-  const groups = Map.groupBy(noticesOf(notice), ({ phase }) => phase === "removed");
-  const parts = [...groups].map(([isRemoved, notices]) => {
-    const [is, what] = isRemoved ? [["was", "were"], "removed"] : [["is", "are"], "going away"];
-    return `${pathList(notices)} ${is[notices.length === 1 ? 0 : 1]} ${what}`;
-  });
-  return parts.join(", ") || OVER;
 }
 
 /** Says where items are, for clients that use a path which is no longer listed, too. */
@@ -97,6 +44,9 @@ the token: the content and its ${code("ETag")} are the same. The OpenAPI descrip
 at <a href="/openapi.json">/openapi.json</a>.</p>
 </section>`;
 }
+
+const REDIRECTED =
+  "Requests with a valid token are redirected to the replacement with 308, others get 410.";
 
 /** Renders the state, what to do, the dates, and what programs get from the old paths. */
 function retirement(notice: Notice, now: number): string {
@@ -123,7 +73,7 @@ ${code("curl --head URL")} shows ${code("Deprecation")} or ${code("Sunset")}.</p
   ];
   const lookup = `${isRemoved ? "Items" : "In a brownout and after the removal, items"} are not ` +
     "looked up: only the replacement tells whether an item exists.";
-  return `${state(notice)}
+  return `${state(notice, REDIRECTED)}
 <section>
 <h2>What to do</h2>
 ${changes(notice)}
@@ -202,14 +152,4 @@ function brownoutStatusesOf(
 ) {
   const statuses = brownouts.map(({ status }) => status);
   return statuses.length > 0 ? statuses : [brownoutStatus];
-}
-
-/** Renders a link to an RFC. */
-function rfc(number: number): string {
-  return `<a href="https://www.rfc-editor.org/rfc/rfc${number}">RFC&nbsp;${number}</a>`;
-}
-
-async function hashOf(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return `sha256-${new Uint8Array(digest).toBase64()}`;
 }

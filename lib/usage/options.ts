@@ -132,7 +132,7 @@ export function requireOptions(options: UsageOptions): void {
 /** The rule of a URL. */
 type UrlRule = Pick<typeof CONTACT, "expected" | "parse">;
 
-const PUBLIC_URL: UrlRule = {
+export const PUBLIC_URL: UrlRule = {
   expected: "an https: or http: URL without user and password",
   parse(text) {
     const url = URL.canParse(text) ? new URL(text) : undefined;

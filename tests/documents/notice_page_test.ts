@@ -24,7 +24,7 @@ function textOf(html: string): string {
   return unescape(text).replaceAll(/\s+/g, " ");
 }
 
-Deno.test("noticePage() describes every phase", () => {
+Deno.test("noticePage() describes every phase", async () => {
   const texts: Record<typeof PHASES[number], RegExp[]> = {
     announced: [
       /are going away Announced\. Everything works as usual/,
@@ -45,14 +45,14 @@ Deno.test("noticePage() describes every phase", () => {
     ],
   };
   for (const phase of PHASES) {
-    const { html } = pageAt(INSTANTS[phase]);
+    const { html } = await pageAt(INSTANTS[phase]);
     assertStringIncludes(html, `class="banner ${phase}"`);
     for (const text of texts[phase]) assertMatch(textOf(html), text);
     assertMatch(html, /<dd><time datetime="2027-06-30T12:00:00Z">30 Jun 2027, 12:00 UTC</);
   }
 });
 
-Deno.test("noticePage() says until when a path is held, why, and what that called off", () => {
+Deno.test("noticePage() says until when a path is held, why, and what that called off", async () => {
   const hold = (start: string, end: string, because: string) => {
     return { start: Date.parse(start), end: Date.parse(end), because };
   };
@@ -62,7 +62,7 @@ Deno.test("noticePage() says until when a path is held, why, and what that calle
   const held = [idle, may].reduce(underHold, POLICY);
   const called = "Held until 10 May 2027, 00:00 UTC (<billing> is down): the brownout from " +
     "3 May 2027, 09:10 UTC to 3 May 2027, 17:30 UTC was called off";
-  const during = textOf(pageAt("2027-05-03T12:00Z", held).html);
+  const during = textOf((await pageAt("2027-05-03T12:00Z", held)).html);
   assertStringIncludes(
     during,
     "still working. Everything works until the next brownout, 10 Jun 2027, 00:00 UTC.",
@@ -70,44 +70,49 @@ Deno.test("noticePage() says until when a path is held, why, and what that calle
   assertStringIncludes(during, ` ${called} `);
   assert(!during.includes("(c)"), "one that called nothing off, and is over");
   assertStringIncludes(
-    textOf(pageAt("2027-04-01T12:00Z", held).html),
+    textOf((await pageAt("2027-04-01T12:00Z", held)).html),
     " Held until 2 Apr 2027, 00:00 UTC (c) ",
   );
-  const later = textOf(pageAt("2027-07-01T12:00Z", underHold(POLICY, june)).html);
+  const later = textOf((await pageAt("2027-07-01T12:00Z", underHold(POLICY, june))).html);
   assertStringIncludes(later, "Everything works until the removal, 5 Jul 2027, 00:00 UTC.");
   const putOff = "Held until 5 Jul 2027, 00:00 UTC (b): the removal on 30 Jun 2027, 12:00 UTC " +
     "was put off until then";
   assertStringIncludes(later, putOff);
-  const one = textOf(pageAt("2027-05-03T12:00Z", held, POLICY).html);
+  const one = textOf((await pageAt("2027-05-03T12:00Z", held, POLICY)).html);
   assertStringIncludes(one, `/audio/{token}: ${called} `);
   assert(!one.includes("/video/{token}: Held"));
 });
 
-Deno.test("noticePage() says what to do right below the headline and the state", () => {
+Deno.test("noticePage() says what to do right below the headline and the state", async () => {
   const own = definePolicy({ ...SETTINGS, sunsetAt: "2027-12-31" });
   for (const phase of PHASES) {
-    const headings = [...pageAt(INSTANTS[phase], POLICY, own).html.matchAll(/<(h[12]|p class)/g)];
+    const headings = [
+      ...(await pageAt(INSTANTS[phase], POLICY, own)).html.matchAll(/<(h[12]|p class)/g),
+    ];
     const what = phase === "deprecated" || phase === "removed" ? 2 : 1; // states
     assertEquals(
       headings.slice(0, what + 2).map(([, name]) => name),
       ["h1", ...Array(what).fill("p class"), "h2"],
       phase,
     );
-    assertMatch(pageAt(INSTANTS[phase]).html, /<\/section>\n<section>\n<h2>What to do<\/h2>/);
+    assertMatch(
+      (await pageAt(INSTANTS[phase])).html,
+      /<\/section>\n<section>\n<h2>What to do<\/h2>/,
+    );
   }
 });
 
-Deno.test("noticePage() says how the CI of a client asks, while clients can still call", () => {
+Deno.test("noticePage() says how the CI of a client asks, while clients can still call", async () => {
   for (const phase of PHASES) {
-    const text = textOf(pageAt(INSTANTS[phase]).html);
+    const text = textOf((await pageAt(INSTANTS[phase])).html);
     assertEquals(text.includes("lifecycle check --expect none URL"), phase !== "removed", phase);
   }
 });
 
-Deno.test("noticePage() states the answer after the removal", () => {
-  const deprecated = textOf(pageAt(INSTANTS.deprecated, REDIRECTING).html);
+Deno.test("noticePage() states the answer after the removal", async () => {
+  const deprecated = textOf((await pageAt(INSTANTS.deprecated, REDIRECTING)).html);
   assertMatch(deprecated, /Once removed, the path answers 308, which redirects/);
-  const removed = textOf(pageAt(INSTANTS.removed, REDIRECTING).html);
+  const removed = textOf((await pageAt(INSTANTS.removed, REDIRECTING)).html);
   assertMatch(
     removed,
     /Removed\. Requests with a valid token are redirected to the replacement with 308, others/,
@@ -115,18 +120,18 @@ Deno.test("noticePage() states the answer after the removal", () => {
   assert(!/answers 410/.test(removed));
 });
 
-Deno.test("noticePage() says what an old path answers for the other kind only while one works", () => {
+Deno.test("noticePage() says what an old path answers for the other kind only while one works", async () => {
   for (const phase of PHASES) {
-    const { html } = pageAt(INSTANTS[phase]);
+    const { html } = await pageAt(INSTANTS[phase]);
     const isSaid = textOf(html).includes("an old path for one kind answers 404");
     assertEquals(isSaid, phase !== "removed", phase);
   }
 });
 
-Deno.test("noticePage() names the paths where they differ, and says the rest once", () => {
+Deno.test("noticePage() names the paths where they differ, and says the rest once", async () => {
   const own = { sunsetAt: "2027-12-31", brownouts: ["2027-09-06T09:00Z/PT1H"] };
   const video = definePolicy({ ...SETTINGS, ...own });
-  const text = textOf(pageAt(INSTANTS.removed, POLICY, video).html);
+  const text = textOf((await pageAt(INSTANTS.removed, POLICY, video)).html);
   const parts = [
     /\/audio\/\{token\} was removed, \/video\/\{token\} is going away/,
     / \/audio\/\{token\}: Removed\. Requests get 410/,
@@ -141,7 +146,7 @@ Deno.test("noticePage() names the paths where they differ, and says the rest onc
     assertEquals(text.match(once)?.length, 1, String(once));
   }
   const later = definePolicy({ ...SETTINGS, deprecatedAt: "2027-02-01" });
-  const both = textOf(pageAt(INSTANTS.deprecated, POLICY, later).html);
+  const both = textOf((await pageAt(INSTANTS.deprecated, POLICY, later)).html);
   assertMatch(
     both,
     /\/audio\/\{token\}: Deprecated from 1 Jan .* \/video\/\{token\}: Deprecated from 1 Feb/,
@@ -149,21 +154,23 @@ Deno.test("noticePage() names the paths where they differ, and says the rest onc
   assertMatch(both, /\/audio\/\{token\} and \/video\/\{token\} are going away/);
 });
 
-Deno.test("noticePage() says of one path that it is going away, or was removed", () => {
+Deno.test("noticePage() says of one path that it is going away, or was removed", async () => {
   const rows = [[INSTANTS.deprecated, "is going away"], [INSTANTS.removed, "was removed"]] as const;
   for (const [instant, expected] of rows) {
     const now = Date.parse(instant);
     const notice = noticeAt(POLICY, endpointsUnder(POLICY).slice(1), { now });
     assertStringIncludes(
-      noticePage(notice, { items: ITEMS, types: PROBLEM_TYPES, now }).html,
+      (await noticePage(notice, { items: ITEMS, types: PROBLEM_TYPES, now })).html,
       `<h1><code>/video/{token}</code> ${expected}</h1>`,
     );
   }
 });
 
-Deno.test("noticePage() says how to contact the operator, if the operator said so", () => {
-  const linkOf = (contact?: string) =>
-    /<p>Contact the operator.*/.exec(pageAt(INSTANTS.deprecated, POLICY, POLICY, contact).html)
+Deno.test("noticePage() says how to contact the operator, if the operator said so", async () => {
+  const linkOf = async (contact?: string) =>
+    /<p>Contact the operator.*/.exec(
+      (await pageAt(INSTANTS.deprecated, POLICY, POLICY, contact)).html,
+    )
       ?.[0];
   const rows: [contact: string, link: string][] = [
     [
@@ -173,21 +180,21 @@ Deno.test("noticePage() says how to contact the operator, if the operator said s
     ["https://a.test/?a&b", '<a href="https://a.test/?a&#38;b">https://a.test/?a&#38;b</a>'],
   ];
   for (const [contact, link] of rows) {
-    assertEquals(linkOf(contact), `<p>Contact the operator: ${link}</p>`);
+    assertEquals(await linkOf(contact), `<p>Contact the operator: ${link}</p>`);
   }
-  assertEquals(linkOf(), undefined);
-  assert(!/contact/i.test(pageAt(INSTANTS.deprecated).html));
+  assertEquals(await linkOf(), undefined);
+  assert(!/contact/i.test((await pageAt(INSTANTS.deprecated)).html));
 });
 
-Deno.test("noticePage() works without a sunset", () => {
-  const { html } = pageAt(INSTANTS.deprecated, OPEN);
+Deno.test("noticePage() works without a sunset", async () => {
+  const { html } = await pageAt(INSTANTS.deprecated, OPEN);
   const text = textOf(html);
   assertMatch(text, /Removal No date set yet/);
   assertMatch(text, /Once removed, the path answers 410/);
   assert(!/A brownout|undefined|NaN|Invalid/.test(text));
 });
 
-Deno.test("noticePage() lists the brownouts that are not over", () => {
+Deno.test("noticePage() lists the brownouts that are not over", async () => {
   const rows: [instant: string, days: string[]][] = [
     ["2026-11-21", ["1 Mar", "3 May", "10 Jun"]],
     ["2027-03-01T09:00Z", ["1 Mar", "3 May", "10 Jun"]],
@@ -196,14 +203,14 @@ Deno.test("noticePage() lists the brownouts that are not over", () => {
     ["2027-06-20", []],
   ];
   for (const [instant, days] of rows) {
-    const text = textOf(pageAt(instant).html);
+    const text = textOf((await pageAt(instant)).html);
     assertEquals(/A brownout is/.test(text), days.length > 0, instant);
     const found = text.matchAll(/Brownout from (\d+ \w+).*? UTC to /g);
     assertEquals([...found].map(([, day]) => day), days, instant);
   }
 });
 
-Deno.test("noticePage() says of each endpoint what its own policy does", () => {
+Deno.test("noticePage() says of each endpoint what its own policy does", async () => {
   const own = definePolicy({
     deprecatedAt: "2027-02-01",
     sunsetAt: "2027-12-31",
@@ -211,7 +218,7 @@ Deno.test("noticePage() says of each endpoint what its own policy does", () => {
     brownoutStatus: 410,
     afterSunset: "redirect",
   });
-  const before = textOf(pageAt(INSTANTS.deprecated, POLICY, own).html);
+  const before = textOf((await pageAt(INSTANTS.deprecated, POLICY, own)).html);
   for (
     const [path, status, answer] of [["audio", 503, 410], ["video", 410, 308]] as const
   ) {
@@ -224,24 +231,24 @@ Deno.test("noticePage() says of each endpoint what its own policy does", () => {
     );
   }
   assertMatch(before, / Brownout 503 or 410 The path is temporarily disabled/);
-  const during = textOf(pageAt("2027-09-06T09:30Z", POLICY, own).html);
+  const during = textOf((await pageAt("2027-09-06T09:30Z", POLICY, own)).html);
   assertMatch(during, / \/audio\/\{token\}: Removed\. Requests get 410/);
   assertMatch(during, / \/video\/\{token\}: Brownout: .*? Requests get 410 until 6 Sep 2027/);
   assertMatch(during, / Brownout 410 The path is temporarily disabled/);
-  const after = textOf(pageAt("2028-01-01", POLICY, own).html);
+  const after = textOf((await pageAt("2028-01-01", POLICY, own)).html);
   assertMatch(after, / \/video\/\{token\}: Removed\. Requests .* are redirected .* with 308/);
 });
 
-Deno.test("noticePage() does not mention brownouts once every path is removed", () => {
-  assert(!/brownout|Retry-After means/i.test(textOf(pageAt(INSTANTS.removed).html)));
+Deno.test("noticePage() does not mention brownouts once every path is removed", async () => {
+  assert(!/brownout|Retry-After means/i.test(textOf((await pageAt(INSTANTS.removed)).html)));
 });
 
-Deno.test("noticePage() says where items are, whatever is left of the deprecated routes", () => {
+Deno.test("noticePage() says where items are, whatever is left of the deprecated routes", async () => {
   const now = Date.parse(INSTANTS.removed);
   const all = endpointsUnder(POLICY);
   for (const endpoints of [all, all.slice(1), []]) {
     const notice = noticeAt(POLICY, endpoints, { now });
-    const { html } = noticePage(notice, { items: ITEMS, types: PROBLEM_TYPES, now });
+    const { html } = await noticePage(notice, { items: ITEMS, types: PROBLEM_TYPES, now });
     const text = textOf(html);
     assertMatch(
       text,
@@ -255,33 +262,33 @@ Deno.test("noticePage() says where items are, whatever is left of the deprecated
   }
 });
 
-Deno.test("noticePage() says which brownout has which status, where they differ", () => {
+Deno.test("noticePage() says which brownout has which status, where they differ", async () => {
   const mixed = definePolicy({
     ...SETTINGS,
     brownouts: ["2027-05-03T09:00Z/PT1H", "2027-05-03T10:00Z/PT2H=410", "2027-06-01/PT1H"],
   });
-  const before = textOf(pageAt("2027-04-01", mixed).html);
+  const before = textOf((await pageAt("2027-04-01", mixed)).html);
   assertMatch(before, / Brownout from 3 May 2027, 09:00 UTC to [^,]*, 10:00 UTC, with 503 /);
   assertMatch(before, / Brownout from 3 May 2027, 10:00 UTC to [^,]*, 12:00 UTC, with 410 /);
   assertMatch(before, /: the path answers 503 or 410, with Retry-After set /);
   assertMatch(before, / Brownout 503 or 410 The path is temporarily disabled/);
-  const during = textOf(pageAt("2027-05-03T09:30Z", mixed).html);
+  const during = textOf((await pageAt("2027-05-03T09:30Z", mixed)).html);
   assertMatch(
     during,
     /Requests get 503 until 3 May 2027, 10:00 UTC, then 410 until 3 May 2027, 12:00 UTC\. Afterwards, requests work again until the next brownout on 1 Jun 2027/,
   );
 });
 
-Deno.test("noticePage() states the status of a brownout once", () => {
+Deno.test("noticePage() states the status of a brownout once", async () => {
   for (const brownoutStatus of [503, 410] as const) {
-    const { html } = pageAt("2027-04-01", definePolicy({ ...SETTINGS, brownoutStatus }));
+    const { html } = await pageAt("2027-04-01", definePolicy({ ...SETTINGS, brownoutStatus }));
     const stated = textOf(html).match(/(?<=removal: the path answers |Brownout )\d{3}/g);
     assertEquals(stated, [String(brownoutStatus), String(brownoutStatus)]);
   }
 });
 
-Deno.test("noticePage() explains each problem type once, under its id", () => {
-  const { html } = pageAt(INSTANTS.deprecated);
+Deno.test("noticePage() explains each problem type once, under its id", async () => {
+  const { html } = await pageAt(INSTANTS.deprecated);
   const entries = [...html.matchAll(/<div id="([^"]+)"><dt>([^]*?)<\/dt>\n<dd>(.*?)<\/dd>/g)];
   assertEquals(
     entries.map(([, id, term = "", meaning = ""]) => [id, textOf(term), textOf(meaning)]),
@@ -290,16 +297,19 @@ Deno.test("noticePage() explains each problem type once, under its id", () => {
   );
 });
 
-Deno.test("noticePage() escapes all of its input", () => {
+Deno.test("noticePage() escapes all of its input", async () => {
   const hostile = (name: string) => `"><b id='${name}'>&amp;</b>`;
   const endpoint = { path: hostile("path"), methods: ["GET"], successor: hostile("successor") };
-  const { html } = noticePage(noticeAt(POLICY, [{ ...endpoint, policy: POLICY }], { now: 0 }), {
-    items: [{ path: hostile("item"), serves: hostile("kinds") }],
-    types: {
-      [hostile("name")]: { status: 400, title: hostile("title"), meaning: hostile("meaning") },
+  const { html } = await noticePage(
+    noticeAt(POLICY, [{ ...endpoint, policy: POLICY }], { now: 0 }),
+    {
+      items: [{ path: hostile("item"), serves: hostile("kinds") }],
+      types: {
+        [hostile("name")]: { status: 400, title: hostile("title"), meaning: hostile("meaning") },
+      },
+      now: 0,
     },
-    now: 0,
-  });
+  );
   assert(!html.includes(hostile("name")));
   for (const name of ["path", "successor", "item", "kinds", "title", "meaning"]) {
     assert(!html.includes(hostile(name)), name);
@@ -309,10 +319,10 @@ Deno.test("noticePage() escapes all of its input", () => {
 });
 
 // A browser would mend what is not.
-Deno.test("noticePage() renders well-formed HTML", () => {
+Deno.test("noticePage() renders well-formed HTML", async () => {
   for (const policy of [POLICY, REDIRECTING, OPEN]) {
     for (const phase of PHASES) {
-      const { html } = pageAt(INSTANTS[phase], policy);
+      const { html } = await pageAt(INSTANTS[phase], policy);
       assertEquals(unbalanced(html), [], phase);
       assertMatch(html, /^<!DOCTYPE html>\n<html lang="en">/);
       assertMatch(html, /<title>Retirement of \/audio\/\{token\} and \/video\/\{token\}<\/title>/);

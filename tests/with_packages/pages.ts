@@ -56,7 +56,7 @@ interface Visit {
 
 /** Opens a notice in a new context, where every other request is aborted. */
 async function visit(
-  notice: ReturnType<typeof pageAt>,
+  notice: Awaited<ReturnType<typeof pageAt>>,
   options: BrowserContextOptions,
 ): Promise<Visit> {
   const context = await browser().newContext({
@@ -102,7 +102,7 @@ testInBrowser(
   async (t) => {
     for (const [name, notice] of STATES) {
       await t.step(name, async () => {
-        const { page, requests, complaints } = await visit(notice, {
+        const { page, requests, complaints } = await visit(await notice, {
           colorScheme: "dark",
           viewport: { width: 320, height: 640 },
         });
@@ -131,7 +131,7 @@ testInBrowser(
 
 // Only a browser can disable scripts.
 testInBrowser("the page is complete without JavaScript", async () => {
-  const notice = pageAt(INSTANTS.deprecated);
+  const notice = await pageAt(INSTANTS.deprecated);
   const { page, requests, complaints } = await visit(notice, { javaScriptEnabled: false });
   const shown = await page.locator("main").innerText();
   assertStringIncludes(shown, "1 Jan 2027, 00:00 UTC");
@@ -151,7 +151,7 @@ testInBrowser(
       ["UTC", []],
     ];
     for (const [timezoneId, locals] of rows) {
-      const { page } = await visit(pageAt(INSTANTS.deprecated), { timezoneId });
+      const { page } = await visit(await pageAt(INSTANTS.deprecated), { timezoneId });
       const shown = await page.locator(".facts .local").allInnerTexts();
       // Some versions of the locale data put a narrow space before AM and PM.
       assertEquals(shown.map((text) => text.replaceAll(/\s/g, " ").trim()), locals, timezoneId);
@@ -163,7 +163,7 @@ testInBrowser(
 testInBrowser(
   "the page without deprecated routes fits any screen, is accessible, and leads old errors to the removal",
   async () => {
-    const { page, requests, complaints } = await visit(lastPage(), {
+    const { page, requests, complaints } = await visit(await lastPage(), {
       viewport: { width: 320, height: 640 },
     });
     assertEquals(await page.evaluate(STICKING_OUT), []);
@@ -183,7 +183,7 @@ const OUTLINE = `getComputedStyle(document.querySelector(":target")).outlineStyl
 
 // Only a browser follows a fragment.
 testInBrowser("a problem's type links to its explanation, which is highlighted", async () => {
-  const { page } = await visit(pageAt(INSTANTS.deprecated), {});
+  const { page } = await visit(await pageAt(INSTANTS.deprecated), {});
   for (const [name, { title }] of Object.entries(PROBLEM_TYPES)) {
     await page.goto(`${ORIGIN}/deprecation#${name}`);
     const target = page.locator(":target");

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { prefersJson } from "../../lib/documents/accept.ts";
+import { prefersJson } from "../../lib/pages/accept.ts";
 
 /** The values of Accept that choose JSON. */
 const JSON_ROWS = [

@@ -1,20 +1,22 @@
 /** The state of a retirement now, and what it means for requests. */
 
 import type { EndpointNotice, Notice } from "../lifecycle/notice.ts";
-import { time } from "../pages/html.ts";
-import { sayOnce } from "../pages/notice_parts.ts";
+import { time } from "./html.ts";
+import { sayOnce } from "./notice_parts.ts";
 
-/** Renders the current state. */
-export function state(notice: Notice): string {
+/**
+ * Renders the current state.
+ *
+ * @param redirected Says which requests are redirected after the removal, and what others get.
+ */
+export function state(notice: Notice, redirected: string): string {
+  const banner = (each: EndpointNotice, prefix: string) =>
+    `<p class="banner ${each.phase}">${prefix}${describePhase(each, redirected)}</p>`;
   return `<section aria-label="Current state">\n${sayOnce(notice, banner)}\n</section>`;
 }
 
-function banner(notice: EndpointNotice, prefix: string): string {
-  return `<p class="banner ${notice.phase}">${prefix}${describePhase(notice)}</p>`;
-}
-
 /** Renders the phase, and what it means for requests. */
-function describePhase(notice: EndpointNotice): string {
+function describePhase(notice: EndpointNotice, redirected: string): string {
   switch (notice.phase) {
     case "announced": {
       const start = time(notice.deprecatedAt);
@@ -25,7 +27,9 @@ function describePhase(notice: EndpointNotice): string {
     case "brownout":
       return `<strong>Brownout: temporarily disabled.</strong> ${inBrownout(notice)}`;
     case "removed":
-      return `<strong>Removed.</strong> ${onceRemoved(notice)}`;
+      return `<strong>Removed.</strong> ${
+        notice.afterSunset === "redirect" ? redirected : "Requests get 410."
+      }`;
   }
 }
 
@@ -58,11 +62,4 @@ function inBrownout(
     ? `removal on ${time(removal)}`
     : `next brownout on ${time(next.start)}`;
   return `Requests get ${answers}. Afterwards, requests work again until the ${change}.`;
-}
-
-/** Says what requests get from now on. */
-function onceRemoved({ afterSunset }: EndpointNotice): string {
-  return afterSunset === "redirect"
-    ? "Requests with a valid token are redirected to the replacement with 308, others get 410."
-    : "Requests get 410.";
 }
