@@ -26,7 +26,11 @@ const ENTRIES = { lifecycle: Object.keys(library), usage: Object.keys(usage) };
 
 /** The pages for JSR and for npm: where each is in the repository, and in what is packed. */
 const JSR_PAGES = { "lib/lifecycle/README.md": "README.md" };
-const NPM_PAGES = { ...JSR_PAGES, "lib/usage/README.md": "usage/README.md" };
+const NPM_PAGES = {
+  ...JSR_PAGES,
+  "lib/usage/README.md": "usage/README.md",
+  "lib/usage/front/README.md": "usage/front/README.md",
+};
 
 /** The program `lifecycle`. */
 const PROGRAM = "usage/lifecycle_program";
@@ -138,11 +142,19 @@ async function copyModules(target: string, ...mains: string[]): Promise<string[]
   for (const name of packages) {
     if (!name.startsWith("@std/")) continue;
     await import(name); // has Deno download it
-    const copy = join(target, copyOf(name));
-    await Deno.mkdir(dirname(copy), { recursive: true });
-    await Deno.copyFile(fileURLToPath(import.meta.resolve(name)), copy);
+    await copyWithImports(fileURLToPath(import.meta.resolve(name)), join(target, copyOf(name)));
   }
   return [...packages];
+}
+
+/** Copies a module of the standard library, and those beside it that it imports. */
+async function copyWithImports(source: string, copy: string): Promise<void> {
+  await Deno.mkdir(dirname(copy), { recursive: true });
+  await Deno.copyFile(source, copy);
+  const text = await Deno.readTextFile(source);
+  for (const [, path = ""] of text.matchAll(/^(?:im|ex)port [^;]*?"(\..+?)"/gm)) {
+    await copyWithImports(join(dirname(source), path), join(dirname(copy), path));
+  }
 }
 
 /** Returns the place of a module of the standard library, e.g. of `@std/async/delay`. */

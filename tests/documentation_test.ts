@@ -11,7 +11,15 @@ const test = needing("files");
 
 /** Every page, by its path from the root. */
 function pages(): Map<string, string> {
-  const folders = ["", "lifecycle/", "server/", "storage/", "usage/", "publishing/"];
+  const folders = [
+    "",
+    "lifecycle/",
+    "server/",
+    "storage/",
+    "usage/",
+    "usage/front/",
+    "publishing/",
+  ];
   const community = [".github/CONTRIBUTING.md", ".github/SECURITY.md"];
   const paths = ["README.md", ...community, ...folders.map((folder) => `lib/${folder}README.md`)];
   return new Map(paths.map((path) => [path, Deno.readTextFileSync(fromRoot(path))]));

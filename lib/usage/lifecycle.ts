@@ -15,6 +15,7 @@ const COMMANDS = new Map([
   ["check", async () => (await import("./lifecycle_check.ts")).checkCommand()],
   ["usage", async () => (await import("./lifecycle_usage.ts")).lifecycleUsageCommand()],
   ["hold", async () => (await import("./lifecycle_hold.ts")).lifecycleHoldCommand()],
+  ["front", async () => (await import("./front/front_command.ts")).frontCommand()],
 ]);
 
 /**
@@ -32,7 +33,8 @@ export async function runLifecycle(args: readonly string[]): Promise<number> {
   const commands = await Promise.all(loading.map((load) => load()));
   const program = new Command("lifecycle")
     .description(
-      "Check what retired HTTP endpoints announce, report who calls them, and hold them.",
+      "Retire HTTP endpoints of any server, check what they announce, report who calls them, and hold" +
+        " them.",
     )
     .version(VERSION);
   try {

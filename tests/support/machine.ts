@@ -93,7 +93,8 @@ interface ScriptResult {
 /** Disposing of a machine ends its servers, and removes it. */
 export class Machine implements AsyncDisposable {
   private constructor(
-    private readonly folder: string,
+    /** Visible in the machine, too. */
+    readonly folder: string,
     private readonly holder: Deno.ChildProcess,
   ) {}
 

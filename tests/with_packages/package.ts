@@ -1,18 +1,10 @@
 /**
  * The library as users install it, from the tarball: on every runtime, with every framework as README
- * shows, and as a proxy. The programs in `package/` hold README's lines as they stand there, and
+ * shows. The programs in `package/` hold README's lines as they stand there, and
  * answer in each of the ways that their framework documents.
  */
 
-import {
-  assert,
-  assertEquals,
-  assertMatch,
-  assertRejects,
-  assertStringIncludes,
-} from "@std/assert";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { dirname, join } from "node:path";
 import { check } from "../../lib/lifecycle/checking/check.ts";
 import { definePolicy, withLifecycle } from "../../lib/lifecycle/mod.ts";
@@ -24,7 +16,7 @@ import { Origin } from "../support/origin.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing, program, shared } from "../support/permissions.ts";
 import { accepts, freePort } from "../support/ports.ts";
-import { field, requestHead, requestRaw } from "../support/raw_http.ts";
+import { requestHead } from "../support/raw_http.ts";
 import { until, within } from "../support/within.ts";
 
 const PACKAGES = [
@@ -72,7 +64,6 @@ console.log(isOld, handle, withLifecycle);
   const files: [name: string, text: string, before?: string][] = [
     ["policy.ts", "export const policy"],
     ["hono.ts", 'from "hono"'],
-    ["front.ts", "const forward ="],
     ["server.mts", "import express, {"],
     ["on_count.ts", "import type { Request, Response }", before],
     ["fetch_handler.ts", "export default {", before],
@@ -236,8 +227,19 @@ test("the pages in the package, and in that for JSR, lead to what is packed with
   const packages: [root: string, pages: { [page: string]: string }, between: string[]][] = [
     [
       `${folder}/node_modules/@media-head/lifecycle`,
-      { "README.md": "lib/lifecycle/README.md", "usage/README.md": "lib/usage/README.md" },
-      ["README.md -> usage/README.md", "usage/README.md -> README.md"],
+      {
+        "README.md": "lib/lifecycle/README.md",
+        "usage/README.md": "lib/usage/README.md",
+        "usage/front/README.md": "lib/usage/front/README.md",
+      },
+      [
+        "README.md -> usage/README.md",
+        "README.md -> usage/front/README.md",
+        "usage/README.md -> README.md",
+        "usage/README.md -> usage/front/README.md",
+        "usage/front/README.md -> README.md",
+        "usage/front/README.md -> usage/README.md",
+      ],
     ],
     [`${folder}/jsr`, { "README.md": "lib/lifecycle/README.md" }, []],
   ];
@@ -639,7 +641,7 @@ test("what README shows is strict TypeScript, and stands in the programs", async
     ...["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess"],
     ...["--skipLibCheck", "--allowImportingTsExtensions", "--types", "node"],
     ...["--target", "es2023", "--lib", "es2023,dom,dom.iterable,dom.asynciterable"],
-    ...["--module", "nodenext", "main.mts", "fetch.mts", "front.ts", "server.mts"],
+    ...["--module", "nodenext", "main.mts", "fetch.mts", "server.mts"],
     ...["on_count.ts", "fetch_handler.ts", "inspect.ts", "refusals.mts", "two_clients.mts"],
   );
   assertEquals([code, text], [0, ""]);
@@ -651,111 +653,6 @@ test("what README shows is strict TypeScript, and stands in the programs", async
   for (const [index, name] of names.entries()) {
     const program = await Deno.readTextFile(`${folder}/${name}.mts`);
     assert(squeezed(program).includes(squeezed(lines[index] ?? "")), name);
-  }
-});
-
-test("the program in front retires what runs behind it, and passes on the rest", async () => {
-  const { folder, node } = installed();
-  const asked: [line: string, fields: Headers][] = [];
-  const upgraded: unknown[] = [];
-  const closed = Promise.withResolvers<void>();
-  const upstream = createServer(({ method, url = "", headers }, response) => {
-    asked.push([`${method} ${url}`, new Headers(headers as Record<string, string>)]);
-    response.setHeader("Cache-Control", "max-age=864000");
-    response.sendDate = false; // it would be ahead of the clock in front
-    response.setHeader("Connection", "X-Hop, close").setHeader("X-Hop", "1");
-    if (url === "/v1/hang") response.on("close", () => closed.resolve());
-    else if (url === "/v1/broken") response.write("o", () => response.destroy());
-    else response.end("old");
-  });
-  upstream.on(
-    "upgrade",
-    ({ headers }, socket) => {
-      upgraded.push(headers["x-forwarded-for"]);
-      socket.end(
-        "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nup",
-      );
-    },
-  );
-  await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
-  const [port, { port: behind }] = [freePort(), upstream.address() as AddressInfo];
-  const control = (query: string) => Deno.writeTextFile(`${folder}/now`, query.slice(1));
-  await control(`?${Date.now()}`);
-  const env = { UPSTREAM: `http://127.0.0.1:${behind}`, PORT: String(port) };
-  {
-    await using front = await start([node, "--import", "./clock.mjs", "front.ts"], { port, env });
-    const origin = `http://127.0.0.1:${port}`;
-    const { lines, exitStatus } = await check([`${origin}/v1/songs`]);
-    assertEquals(exitStatus, 0, lines.join("\n"));
-    for (const [phase, now, refused, cacheControl, end] of PHASES) {
-      await control(`?${Date.parse(now)}`);
-      for (const method of ["HEAD", "GET", "POST"]) {
-        const status = refused ?? 200;
-        const { status: said, headers } = await send(origin, method, "/v1/songs");
-        assertEquals(
-          [said, headers.get("deprecation")],
-          [status, "@1795219200"],
-          `${phase} ${method}`,
-        );
-        assertMatch(headers.get("cache-control") ?? "", cacheControl);
-        assertMatch(headers.get("link") ?? "", /^<\/v2\/songs>; rel="successor-version", /);
-        const call = { phase, until: end && Date.parse(end), status, client: "curl", breaks: true };
-        await until("the count", () => front.output().includes("\n"));
-        assertEquals(JSON.parse(front.output().trim().split("\n").at(-1) ?? ""), call);
-      }
-    }
-    assertEquals(asked.length, 2 + 2 * 3); // the others were refused
-    const other = await send(origin, "HEAD", "/v2/songs");
-    assertEquals([other.status, other.headers.get("deprecation")], [200, null]);
-
-    asked.length = 0;
-    const fields = {
-      "Host": "a.example:81",
-      "X-Forwarded-For": "b",
-      "Connection": "close, X-Mine, X-Forwarded-For", // which may not hide the client
-      "X-Mine": "1",
-      "X-A": "1",
-    };
-    const raw = await requestRaw(port, "HEAD", "/v2/a%2F?b=//c", fields);
-    assertEquals([raw.status, field(raw, "x-hop")], [200, undefined]);
-    const [[line, sent] = []] = asked;
-    const { connection: _, ...received } = Object.fromEntries(sent ?? []);
-    assertEquals([line, received], ["HEAD /v2/a%2F?b=//c", {
-      "host": "a.example:81",
-      "x-a": "1",
-      "x-forwarded-for": "b, 127.0.0.1", // the client's own is not the last
-      "via": "1.1 front",
-    }]);
-
-    const upgrade = async (path: string) => {
-      upgraded.length = 0;
-      const fields = { Connection: "upgrade", Upgrade: "websocket", "X-Forwarded-For": "b" };
-      const socket = await requestRaw(port, "GET", path, fields);
-      const content = new TextDecoder().decode(socket.content);
-      return [
-        socket.status,
-        socket.status === 101 ? content : JSON.parse(content).status,
-        upgraded,
-      ];
-    };
-    assertEquals(await upgrade("/V1/socket"), [410, 410, []]);
-    assertEquals(await upgrade("/v2/socket"), [101, "up", ["b, 127.0.0.1"]]);
-    await control(`?${Date.parse("2027-05-03T09:30:00Z")}`);
-    assertEquals(await upgrade("http://b.example/v1/socket"), [503, 503, []]);
-    await control(`?${Date.parse("2026-12-01")}`);
-    assertEquals(await upgrade("/v1/socket"), [101, "up", ["b, 127.0.0.1"]]);
-    const broken = await send(origin, "GET", "/v1/broken");
-    assertEquals([broken.text, broken.headers.get("deprecation")], ["cut off", "@1795219200"]);
-    const client = new AbortController();
-    const hanging = fetch(`${origin}/v1/hang`, { signal: client.signal });
-    await until("the request", () => asked.some(([line]) => line === "GET /v1/hang"));
-    client.abort();
-    await assertRejects(() => hanging, DOMException);
-    await within("the end of the request behind", closed.promise);
-    upstream.closeAllConnections();
-    await new Promise((resolve) => upstream.close(resolve));
-    const { status, headers } = await send(origin, "GET", "/v1/songs");
-    assertEquals([status, headers.get("deprecation")], [502, "@1795219200"]);
   }
 });
 

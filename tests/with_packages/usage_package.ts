@@ -635,52 +635,6 @@ needing(...NPM, ...POSTGRES)(
   },
 );
 
-needing(...NPM, program("python3"))(
-  "the proxy of the README records the calls of a backend in another language",
-  async () => {
-    const { folder, node24 } = installed();
-    const readme = await Deno.readTextFile(fromRoot("lib/lifecycle/README.md"));
-    const blocks = [...readme.matchAll(/```ts ignore\n([^]*?)```/g)].map(([, text = ""]) => text);
-    const blockOf = (text: string) => blocks.find((block) => block.includes(text)) ?? "";
-    const recorded = blockOf("openUsage(").replace("calls.sqlite", "proxy.sqlite");
-    const front = blockOf("const forward =").replace(/^const retired = .*;$/m, () => recorded);
-    await Deno.writeTextFile(`${folder}/front.ts`, front + blockOf("const stop ="));
-    await Deno.writeTextFile(`${folder}/policy.ts`, blockOf("export const policy"));
-    await Deno.mkdir(`${folder}/www/v1`, { recursive: true });
-    await Deno.writeTextFile(`${folder}/www/v1/a.txt`, "old");
-    const upstream = freePort();
-    const args = ["-m", "http.server", "--directory", "www", "--bind", "127.0.0.1", `${upstream}`];
-    const output = { stdout: "null", stderr: "null" } as const;
-    const python = new Deno.Command("python3", { args, cwd: folder, ...output }).spawn();
-    try {
-      await until("Python to listen", () => accepts(upstream));
-      const env = { UPSTREAM: `http://127.0.0.1:${upstream}` };
-      const { port, end } = await serve([...node24, "front.ts"], env);
-      const calls = callUntilClosed(port, "/v1/a.txt");
-      await new Promise((resolve) => setTimeout(resolve, 500));
-      // A request that is still arriving keeps the process until both signals are delivered.
-      const held = await Deno.connect({ hostname: "127.0.0.1", port });
-      const head = "GET /v1/a.txt HTTP/1.1\r\nHost: a\r\nUser-Agent: curl/8\r\n";
-      await held.write(new TextEncoder().encode(head));
-      const first = end("SIGTERM");
-      await new Promise((resolve) => setTimeout(resolve, 3));
-      const second = end("SIGTERM");
-      await calls;
-      await held.write(new TextEncoder().encode("\r\n"));
-      assertMatch(await new Response(held.readable).text(), /^HTTP\/1\.1 200 /);
-      assertEquals(await Promise.all([first, second]), [0, 0]);
-      const answered = (await calls + 1).toLocaleString("en-US");
-      const words = ["usage", "--database", "sqlite:proxy.sqlite", "--gate", "7"];
-      const { code, text } = await run(folder, ...node24 as [string], COMMAND, ...words);
-      assertEquals(code, 1);
-      assert(text.startsWith(`Still called: ${answered} calls to /v1 by 1 client`), text);
-    } finally {
-      python.kill();
-      await python.status;
-    }
-  },
-);
-
 needing(...NPM)("the command says what SQLite needs, and which Node this is", async () => {
   const { folder, node22: [node = ""] } = installed();
   const words = [COMMAND, "usage", "--database", "sqlite:./calls.sqlite", "--gate", "30"];

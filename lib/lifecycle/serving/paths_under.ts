@@ -53,13 +53,27 @@ export function pathsUnder(
     throw new TypeError(mismatch("path", path, `one without patterns, like "${literal || "/"}"`));
   }
   const normal = (url: string) => {
-    const path = url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/\\?#]*/i, "").replace(/[?#].*/s, "");
-    const decoded = decodeUnreserved(collapse ? resolve(path) : path);
-    const escaped = decoded.replace(/%[\da-f]{2}/gi, (escape) => escape.toUpperCase());
-    return `${caseSensitive ? escaped : escaped.toLowerCase()}/`;
+    const path = collapse ? resolvedPath(url) : decodedPath(url);
+    return `${caseSensitive ? path : path.toLowerCase()}/`;
   };
   const prefix = normal(path.replace(/[^!-~]+/g, encodeURIComponent)).replace(/\/+$/, "/");
   return (request) => normal(urlOf(request)).startsWith(prefix);
+}
+
+/** Returns the path of a URL as proxies and URL parsers read it: without `//`, `.` and `..`. */
+export function resolvedPath(url: string): string {
+  return decodedPath(resolve(pathIn(url)));
+}
+
+/** Returns the path of a URL, with unreserved characters decoded, and escapes in upper case. */
+function decodedPath(url: string): string {
+  return decodeUnreserved(pathIn(url))
+    .replace(/%[\da-f]{2}/gi, (escape) => escape.toUpperCase());
+}
+
+/** Returns the path in a URL, absolute or relative. */
+function pathIn(url: string): string {
+  return url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/\\?#]*/i, "").replace(/[?#].*/s, "");
 }
 
 function urlOf(request: Located): string {
