@@ -85,6 +85,10 @@ export class PostgresServer implements AsyncDisposable {
     const server = new PostgresServer(folder, freePort(), { ...of.#settings, ...settings });
     if (how === "restored") await run("touch", [`${data}/recovery.signal`]);
     await server.launch();
+    if (how === "restored") {
+      const isRestored = async () => (await server.query("SELECT pg_is_in_recovery()"))[0] === "f";
+      await until("the end of the recovery", isRestored);
+    }
     return server;
   }
 
