@@ -298,6 +298,28 @@ needing(...NPM, ...POSTGRES)(
   },
 );
 
+needing(...NPM, ...POSTGRES)(
+  "a process ends though its ledger hangs, and the gate names it",
+  async () => {
+    const { folder, node24 } = installed();
+    await using server = await PostgresServer.start();
+    const name = await server.createDatabase();
+    const database = server.urlOf(name);
+    await Deno.writeTextFile(`${folder}/hanging.mjs`, await expressProgram(database));
+    const { port, pid, end } = await serve([...node24, "hanging.mjs"], {});
+    server.freeze();
+    const { status } = await requestRaw(port, "GET", "/v1/songs", { "User-Agent": "curl/8" });
+    assertEquals(status, 200);
+    assertEquals(await end("SIGTERM"), 0); // after ten seconds
+    server.thaw();
+    await server.query(silenceOf(pid), name);
+    const words = [COMMAND, "usage", "--database", database, "--gate", "1"];
+    const { text } = await run(folder, ...node24 as [string], ...words);
+    const named = `^Not on record: what process ${pid} on \\S+ answered after its last report at `;
+    assertMatch(text, RegExp(named, "m"));
+  },
+);
+
 needing(...NPM)("prom-client counts the calls of the README's lines", async () => {
   const { folder, node24 } = installed();
   const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
