@@ -90,6 +90,8 @@ export class WorldRecord {
   #saved: { readonly time: number; readonly answered: ReadonlyMap<Call, number> } | undefined;
   restores = 0;
   jumps = 0;
+  /** When the clock was last set back, by the world's time. */
+  setBack = -Infinity;
   /** Until when nothing reaches it. */
   down = 0;
 
@@ -165,6 +167,7 @@ export class WorldRecord {
   async jump(by: number): Promise<void> {
     this.#ahead += by;
     this.jumps++;
+    if (by < 0) this.setBack = this.world.now;
     await this.#note();
   }
 
@@ -383,8 +386,12 @@ export class Process {
 
   #send<T>(action: () => Promise<T>, { done, heard, broken }: Fate): Promise<T> {
     const { world } = this;
+    const sent = world.now;
     return new Promise<T>((resolve, reject) => {
       const end = async () => {
+        // A report that is minutes late, and from before the clock was set back by as much, looks like
+        // one from after it; if its process has died meanwhile, nobody corrects it.
+        if (world.now - sent > MINUTE && this.record.setBack > sent) return;
         const outcome = await this.record.do(action).then(
           (result) => () => resolve(result),
           (error) => {

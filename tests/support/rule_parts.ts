@@ -233,7 +233,7 @@ export const PARTS: readonly Part[] = [
   {
     part: "a part that has landed is not sent again",
     file: "record/recorder.ts",
-    code: "if (!hasLanded(part, session, found)) return",
+    code: "if (found?.sequence !== session.sequence + 1) return",
     without: "return",
     schedule: sentAgain,
     outcome: "called",

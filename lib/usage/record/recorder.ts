@@ -376,7 +376,8 @@ export class Recorder {
     const holds = await ledger.write(part, session, news);
     if (holds === undefined) {
       const found = isRepeated ? await ledger.session(session.id) : undefined;
-      if (!hasLanded(part, session, found)) return await this.#begin(ledger, sent);
+      // One that has it may be ended: a beginning from before a restore can land late.
+      if (found?.sequence !== session.sequence + 1) return await this.#begin(ledger, sent);
     }
     this.#learn(holds);
     const { isStopped } = part;
@@ -490,12 +491,6 @@ function isMountedLate(session: KnownSession, { policies, at }: SentPart): boole
 /** Returns whether two lists of routes are the same. Routes are only ever added. */
 function isSame(a: RoutePolicies, b: RoutePolicies): boolean {
   return Object.keys(a).length === Object.keys(b).length;
-}
-
-/** Returns whether a part that was sent before is in the session that was found. */
-function hasLanded(part: Part, { sequence }: KnownSession, found: Session | undefined): boolean {
-  return found?.sequence === sequence + 1 &&
-    found.ended === (part.isStopped ? "stopped" : undefined);
 }
 
 /**
