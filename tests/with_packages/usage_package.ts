@@ -307,7 +307,7 @@ needing(...NPM, ...POSTGRES)(
     const database = server.urlOf(name);
     await Deno.writeTextFile(`${folder}/hanging.mjs`, await expressProgram(database));
     const { port, pid, end } = await serve([...node24, "hanging.mjs"], {});
-    const mounted = "SELECT count(*) FROM media_head_session WHERE policies LIKE '%/v1%'";
+    const mounted = "SELECT count(*) FROM media_head_session WHERE policies::text LIKE '%/v1%'";
     await until("the route's record", async () => (await server.query(mounted, name))[0] === "1");
     server.freeze();
     const { status } = await requestRaw(port, "GET", "/v1/songs", { "User-Agent": "curl/8" });
