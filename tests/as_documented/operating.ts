@@ -28,10 +28,15 @@ const statusOf = (path: string) =>
   `curl --silent --head --output /dev/null --write-out '%{http_code}' http://127.0.0.1:8000${path}`;
 
 needing(...MACHINE)(
-  "one machine: the blocks set it up, and a command uses the storage of the servers",
+  "one machine: the blocks set it up, a command uses the storage of the servers, and the gate mails",
   async () => {
     await using machine = await Machine.make();
-    const [setup = ""] = await blocksOf("systemd");
+    const [checkout = "", setup = ""] = await blocksOf("systemd");
+    await machine.mustRun(`rm -r /opt/media-head* && cd ${fromRoot(".")}\n${checkout}`);
+    await machine.mustRun("cd /opt/media-head && [ ! -e data ] && [ ! -e .env ] && ls -d main.ts");
+    await machine.mustRun(
+      `rm -r /opt/media-head-1 && cp -r ${machine.folder}/checkout /opt/media-head-1`,
+    );
     await machine.mustRun(setup);
     assertEquals(
       await machine.mustRun("stat --format '%U:%G %a' /opt/media-head/.env"),
@@ -66,8 +71,39 @@ needing(...MACHINE)(
     const unit = await Deno.readTextFile(fromRoot("lib/server/deploy/media-head@.service"));
     const started = /^ExecStart=(.*)/m.exec(unit)?.[1]?.replaceAll("%S", "/var/lib");
     assertStringIncludes(check.replaceAll(/\s*\\\n\s*/g, " "), `${started} --check`);
+    await checkMail(machine);
   },
 );
+
+/** Checks that a mail comes from the gate unless nobody calls. */
+async function checkMail(machine: Machine): Promise<void> {
+  const [install = ""] = await blocksOf("An alert by mail");
+  await machine.mustRun(install);
+  // What every mail server has at this place gets a mail on standard input.
+  await machine.mustRun(
+    `mkdir /srv/mail && chmod 777 /srv/mail
+     printf '#!/bin/sh\\ncat > /srv/mail/new\\n' > /srv/sendmail && chmod 755 /srv/sendmail
+     sed -i 's|/usr/sbin/sendmail|/srv/sendmail|' /usr/local/bin/media-head-gate`,
+  );
+  const service = await Deno.readTextFile(fromRoot("lib/server/deploy/media-head-gate.service"));
+  const [, gate = ""] = /^ExecStart=(.*)/m.exec(service) ?? [];
+  await machine.mustRun(gate);
+  assertMatch(
+    await machine.mustRun("cat /srv/mail/new && rm /srv/mail/new"),
+    /^To: root\nSubject: Deprecated paths of \S+\n\nStill called: .*\n\/audio/,
+  );
+  // A record of forty days in which nobody has called.
+  const aged = "UPDATE media_head_session SET began = began - 40 * 86400000;" +
+    "DELETE FROM media_head_usage; DELETE FROM media_head_day";
+  const ledger = "/var/lib/media-head/catalogue.sqlite-ledger";
+  await machine.mustRun(
+    `deno eval 'import { DatabaseSync } from "node:sqlite";
+     new DatabaseSync("${ledger}", { timeout: 30_000 }).exec("${aged}");'`,
+  );
+  assertMatch(await machine.mustRun("media-head usage --gate"), /^Clear: /);
+  await machine.mustRun(gate);
+  assertEquals(await machine.mustRun("ls /srv/mail"), "");
+}
 
 /** Returns the value of each instruction of the Dockerfile with a name. */
 async function instructions(name: string): Promise<string[]> {
@@ -158,7 +194,7 @@ needing(...MACHINE)(
   "upgrade, publish, back up, and restore on an empty machine: nothing is lost",
   async () => {
     await using machine = await Machine.make();
-    const [setup = ""] = await blocksOf("systemd");
+    const [, setup = ""] = await blocksOf("systemd");
     await machine.mustRun(setup);
     const samples = "/opt/media-head/lib/publishing/samples";
     const publish = async (name: string) =>
@@ -188,6 +224,7 @@ needing(...MACHINE)(
 
     const [backup = ""] = await blocksOf("Backup and restore");
     await machine.mustRun(backup);
+    await machine.mustRun("/usr/local/bin/media-head-backup"); // the next night
     const [restore = ""] = await blocksOf("Restoring");
     await machine.mustRun(
       `systemctl stop 'media-head@*'

@@ -58,6 +58,7 @@ shift
 [[ $1 != --now ]] || shift
 [[ $1 != 'media-head@*' ]] || set -- $(ls /srv/instances | grep -v log)
 for name; do
+  [[ $name != *.timer ]] || continue
   instance=\${name#media-head@}
   case $command in
     enable | start) start ;;
