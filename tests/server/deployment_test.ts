@@ -33,6 +33,30 @@ needing("processes", program("systemd-analyze"))(
     }),
 );
 
+needing("processes", program("systemd-analyze"))(
+  "systemd finds no fault in the timers, nor in the unit with the variables for metrics",
+  () =>
+    inFolder(async (folder) => {
+      const page = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
+      const [, variables = ""] = /```ini\n(\[Service\]\n[^]*?)```/.exec(page) ?? [];
+      await Deno.mkdir(`${folder}/media-head@.service.d`);
+      await Deno.writeTextFile(`${folder}/media-head@.service.d/metrics.conf`, variables);
+      const names = ["media-head@.service"];
+      for (const name of ["backup", "gate"]) {
+        names.push(`media-head-${name}.service`, `media-head-${name}.timer`);
+      }
+      for (const name of names) {
+        const text = await Deno.readTextFile(fromRoot(`lib/server/deploy/${name}`));
+        const here = text.replace(/(?<=^ExecStart=)\S+/m, Deno.execPath());
+        await Deno.writeTextFile(`${folder}/${name}`, here);
+      }
+      const paths = names.map((name) => `${folder}/${name.replace("@", "@1")}`);
+      const args = ["verify", ...paths];
+      const { code, stderr } = await new Deno.Command("systemd-analyze", { args }).output();
+      assertEquals([code, new TextDecoder().decode(stderr)], [0, ""]);
+    }),
+);
+
 needing("processes", program("nginx"))("nginx passes on what the server says", async () => {
   await using subject = await openLocal();
   const { token } = await subject.publish(newMetadata(), new Uint8Array(100_000));
