@@ -659,6 +659,43 @@ needing(...NPM, ...POSTGRES)(
   },
 );
 
+/** Phases of README's policy, and what a request with the old version gets in each. */
+const PHASES: [now: string, status: number][] = [
+  ["2026-12-01T00:00Z", 200],
+  ["2027-05-03T09:30Z", 503],
+  ["2027-07-01T00:00Z", 410],
+];
+
+needing(...NPM)("README's program retires a version, and nothing beside it", async () => {
+  const { folder, node24 } = installed();
+  const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
+  const [, section = ""] = /^### More than paths\n([^]*?)^##/m.exec(readme) ?? [];
+  const [, program = ""] = /```js ignore\n([^]*?)```/.exec(section) ?? [];
+  const served = program.replace("8000", "process.env.PORT").replace("./calls", "./version");
+  const end = 'process.on("SIGTERM", () => usage.close().then(() => process.exit(0)));';
+  for (const [now, refused] of PHASES) {
+    const text = `Date.now = () => ${Date.parse(now)};\n${served}${end}`;
+    await Deno.writeTextFile(`${folder}/version.mjs`, text);
+    const { port, end: stop } = await serve([...node24, "version.mjs"], {});
+    for (const method of ["HEAD", "GET"]) {
+      for (const [version, status, date] of [["2", 200, null], ["1", refused, "@1795219200"]]) {
+        const headers = { "API-Version": String(version) };
+        const response = await fetch(`http://127.0.0.1:${port}/songs`, { method, headers });
+        await response.body?.cancel();
+        const said = ["deprecation", "vary"].map((name) => response.headers.get(name));
+        assertEquals([response.status, ...said], [status, date, "API-Version"], `${method} ${now}`);
+        assert(!response.headers.get("link")?.includes("successor-version"));
+      }
+    }
+    assertEquals(await stop("SIGTERM"), 0);
+  }
+  const [, words = ""] = /^npx --no lifecycle (.*--route .*)$/m.exec(section) ?? [];
+  const line = words.replace("./calls", "./version");
+  const { code, text } = await run(folder, "sh", "-c", `"$0" ${COMMAND} ${line}`, ...node24);
+  assertEquals(code, 1);
+  assertMatch(text, /^Still called: 6 calls to version 1 by 1 client /);
+});
+
 needing(...NPM)("the command says what SQLite needs, and which Node this is", async () => {
   const { folder, node22: [node = ""] } = installed();
   const words = [COMMAND, "usage", "--database", "sqlite:./calls.sqlite", "--gate", "30"];
