@@ -9,15 +9,13 @@ import { installTarball, NPM, run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing, program, shared } from "../support/permissions.ts";
 import { accepts, freePort } from "../support/ports.ts";
-import { POSTGRES, PostgresServer, USER } from "../support/postgres.ts";
+import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { until, within } from "../support/within.ts";
 
 /** The packages that are installed beside the tarball. */
 const PACKAGES = [
-  "connect-pg-simple@10.0.0",
   "express@5.3.0",
-  "express-session@1.19.0",
   "fastify@5.12.8",
   "pg@8.23.1",
   "prom-client@15.1.3",
@@ -622,40 +620,6 @@ needing(...NPM, program("openssl"))(
     const probed = await run(folder, "env", ...trusting);
     assertMatch(probed.text, / A probe of \/v1 /);
     assertEquals(await end("SIGTERM"), 0);
-  },
-);
-
-needing(...NPM, ...POSTGRES)(
-  "the record and connect-pg-simple share a database, whichever comes first",
-  async () => {
-    const { folder, node24: [node = ""] } = installed();
-    await using server = await PostgresServer.start();
-    const name = "tests/with_packages/package/sessions.mjs";
-    await Deno.copyFile(fromRoot(name), `${folder}/sessions.mjs`);
-    const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
-    const [schema = ""] = /\?options=-c%20search_path%3Dcalls/.exec(readme) ?? [];
-    const [create = ""] = /CREATE SCHEMA calls AUTHORIZATION /.exec(readme) ?? [];
-    for (const first of ["record", "sessions"]) {
-      for (const options of ["", schema]) {
-        const database = await server.createDatabase();
-        if (options !== "") await server.query(create + USER, database);
-        const url = server.urlOf(database);
-        const record = url + options;
-        const words = [`FIRST=${first}`, node, "sessions.mjs", url, record];
-        const { text, errors } = await run(folder, "env", ...words);
-        assertEquals(text, "200 alice @1795219200\n", errors);
-        const usage = ["usage", "--database", record, "--gate", "7"];
-        const gate = await run(folder, node, COMMAND, ...usage);
-        assertMatch(gate.text, /^Still called: 1 call to \/v1 by 1 client /, gate.errors);
-        const tables = "SELECT schemaname || '.' || tablename FROM pg_tables " +
-          "WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1";
-        const place = options === "" ? "public" : "calls";
-        const ours = ["day", "hold", "ledger", "session", "usage"].map((name) =>
-          `${place}.media_head_${name}`
-        );
-        assertEquals(await server.query(tables, database), [...ours, "public.session"]);
-      }
-    }
   },
 );
 
