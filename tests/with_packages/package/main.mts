@@ -7,7 +7,6 @@ import * as express from "./express.mts";
 import * as express4 from "./express4.mts";
 import * as fastify from "./fastify.mts";
 import * as fetch from "./fetch.mts";
-import * as hapi from "./hapi.mts";
 import * as honoAnywhere from "./hono_anywhere.mts";
 import * as koa from "./koa.mts";
 import * as nest from "./nest.mts";
@@ -20,7 +19,6 @@ const programs = {
   "Express 5": express,
   "Koa": koa,
   "Fastify": fastify,
-  "hapi": hapi,
   "NestJS": nest,
   "Hono": {
     ways: honoAnywhere.ways,
