@@ -25,7 +25,7 @@ export async function lineAsOwner(
     : ["sudo", "-u", `#${uid}`, "--preserve-env"];
   const places = PLACES.flatMap((name) => {
     const value = Deno.env.get(name);
-    return value === undefined || /^postgres/.test(value) ? [] : [`${name}=${value}`];
+    return value === undefined || /^postgres/i.test(value) ? [] : [`${name}=${value}`];
   });
   const project = resolve(import.meta.dirname ?? "", "../..");
   const words = [

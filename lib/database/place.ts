@@ -70,7 +70,8 @@ export const IN_MEMORY: SqlitePlace = sqliteAt(MEMORY);
  */
 const SQLITE_URL = /^sqlite:(?![a-z][a-z0-9+.-]*:\/\/|\/\/[^/])(.+)/is;
 
-const POSTGRES_URL = /^postgres(?:ql)?:\/\//;
+/** The scheme is in any case, too. */
+const POSTGRES_URL = /^postgres(?:ql)?:\/\//i;
 
 /** Parses `sqlite:PATH` or `postgres://…`. */
 export function parseDatabaseUrl(url: string): DatabasePlace | Invalid {

@@ -30,7 +30,7 @@ const ENDPOINT = WEB_URL
   .transform(({ href }) => href.replace(/\/+$/, ""));
 const CONTACT_URL = z.string().transform(CONTACT.parse).refine((url) => url !== undefined)
   .transform((url) => url.href);
-const POSTGRES_URL = z.string().regex(/^postgres(?:ql)?:\/\/.*\S$/s).refine((text) => {
+const POSTGRES_URL = z.string().regex(/^postgres(?:ql)?:\/\/.*\S$/is).refine((text) => {
   const url = parsePostgresUrl(text);
   // The only "@", if there is one, follows the user and password.
   return url && text.split("@").length === (url.username + url.password === "" ? 1 : 2);

@@ -49,6 +49,8 @@ Deno.test("parseDatabaseUrl() names the socket and the certificates of a server"
   const rows: [url: string, access: string | undefined, certificates: string[]][] = [
     ["postgres://u:p@h/d", undefined, []],
     ["postgresql:///d?host=/run", "/run/.s.PGSQL.5432", []],
+    ["Postgres://u:p@h/d", undefined, []],
+    ["POSTGRESQL:///d?host=/run", "/run/.s.PGSQL.5432", []],
     ["postgres://h/d?sslkey=/k&sslrootcert=/r&sslcert=/c", undefined, ["/r", "/c", "/k"]],
   ];
   for (const [url, access, certificates] of rows) {

@@ -120,6 +120,8 @@ Deno.test("readConfig() reads every variable, and accepts boundary values", () =
       "postgres://u:p%40ss%2F%23@h/d?a=b",
       "postgres:///d?host=/run",
       "postgresql://u:p@/d?host=/run",
+      "Postgres://u:p@h/d",
+      "POSTGRESQL:///d?host=/run",
     ].map(
       (
         url,

@@ -72,6 +72,19 @@ needing("processes", ...PGBOUNCER)(
     }),
 );
 
+test("the scheme of a URL is read in any case, by a server, a command and an application", () =>
+  inFolder(async (folder) => {
+    const url = plain().urlOf(await plain().createDatabase()).replace(/^postgres(ql)?/, "Postgres");
+    const server = await ServerProcess.start({ DATABASE_URL: url, CONTENT: "none" }, folder);
+    assertEquals((await requestRaw(server.port, "HEAD", "/healthz")).status, 200);
+    await server.stop();
+    assertEquals((await run(folder, url, ["list"])).code, 0);
+    const routes = { "/v1": definePolicy({ deprecatedAt: "2026-11-21" }) };
+    const usage = await openUsage(url, { routes });
+    assertEquals(usage.fault, undefined);
+    await usage.close();
+  }));
+
 test("a schema in the URL is refused, and the form that the refusal names keeps two stages apart", () =>
   inFolder(async (folder) => {
     const database = await plain().createDatabase();
