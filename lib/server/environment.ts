@@ -64,6 +64,8 @@ function readFile(path: string): Record<string, string | undefined> {
   try {
     Deno.lstatSync(path);
     isThere = true; // even if it is a broken link
+    // Reading a pipe would wait until somebody writes into it.
+    if (!Deno.statSync(path).isFile) throw new Error("it is not a file");
     const text = new TextDecoder("utf-8", { fatal: true }).decode(Deno.readFileSync(path));
     return Object.assign({}, ...text.split("\n").map(readLine));
   } catch (error) {

@@ -7,9 +7,10 @@ import { newToken } from "../../lib/storage/token.ts";
 import { copyProject } from "../support/copy.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { SAMPLE_MP3 } from "../support/paths.ts";
-import { needing } from "../support/permissions.ts";
+import { needing, program } from "../support/permissions.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
+import { within } from "../support/within.ts";
 
 needing("files")(
   "readVariables() takes every value as it stands in the file",
@@ -58,7 +59,8 @@ needing("files")(
           "it is not UTF-8)",
           (path) => Deno.writeFile(path, Uint8Array.of(35, 0xe9, 10, 65, 61, 49)),
         ],
-        ["Is a directory ", (path) => Deno.mkdir(path)],
+        ["it is not a file)", (path) => Deno.mkdir(path)],
+        ["it is not a file)", (path) => Deno.symlink("/dev/null", path)],
         ["No such file ", (path) => Deno.symlink("/nowhere", path)],
         ["line 2 is not NAME=VALUE)", (path) => Deno.writeTextFile(path, "A=1\nPORT: 80\nB=1")],
         ...[`A="1`, "A='./data/files\nB=2\nC='3'", "A=`1\nB='`'", "  export A = '\n'"].map((text) =>
@@ -72,6 +74,30 @@ needing("files")(
         const path = `${folder}/${index}`;
         await make(path);
         assertThrows(() => readVariables(path), ConfigError, `${path} cannot be read (${reason}`);
+      }
+    }),
+);
+
+needing("processes", program("mkfifo"))(
+  "a server, its check and a command refuse a .env that is a pipe, and do not wait for it",
+  () =>
+    inFolder(async (project) => {
+      copyProject(project);
+      await new Deno.Command("mkfifo", { args: [`${project}/.env`] }).output();
+      for (const args of [[], ["--check"], ["media", "list"]]) {
+        const command = new Deno.Command(Deno.execPath(), {
+          args: ["run", "--quiet", "--no-prompt", "--frozen", "-P", "main.ts", ...args],
+          cwd: project,
+          stdout: "piped",
+          stderr: "piped",
+        });
+        const process = command.spawn();
+        const { code, stderr } = await within(`the end of ${args}`, process.output(), { process });
+        assertMatch(
+          new TextDecoder().decode(stderr),
+          /\/\.env cannot be read \(it is not a file\)/,
+        );
+        assertEquals(code, args[0] === "media" ? 2 : 1);
       }
     }),
 );
