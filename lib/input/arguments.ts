@@ -1,8 +1,10 @@
 /** Arguments of commands. */
 
 import { InvalidArgumentError, Option } from "commander";
+import { WrongUsageError } from "../errors/refused_error.ts";
 import { HTTP_TOKEN } from "../http/http_token.ts";
 import type { Field } from "../http/outcome.ts";
+import { quoted, withoutPassword } from "./printable.ts";
 
 /** Returns a parser that refuses an argument if `parse` returns `undefined`. */
 export function argument<T>(expected: string, parse: (text: string) => T | undefined) {
@@ -21,11 +23,26 @@ export function numberArgument(what: string, max: number) {
   );
 }
 
-/** Returns a URL as it is. */
-export const httpUrlArgument = argument(
-  'a URL that starts with "https://" or "http://"',
-  (text) => /^https?:\/\//i.test(text) && URL.canParse(text) ? text : undefined,
-);
+const HTTP_URL = 'a URL that starts with "https://" or "http://"';
+
+/**
+ * Returns a URL as it is.
+ *
+ * @throws {WrongUsageError} If it is none, and may have a password, which `commander` would print.
+ */
+export function httpUrlArgument(text: string): string {
+  const shown = withoutPassword(text);
+  if (shown !== text && !isHttpUrl(text)) {
+    throw new WrongUsageError(`${quoted(shown)} is invalid: expected ${HTTP_URL}`);
+  }
+  return parseHttpUrl(text);
+}
+
+const parseHttpUrl = argument(HTTP_URL, (text) => isHttpUrl(text) ? text : undefined);
+
+function isHttpUrl(text: string): boolean {
+  return /^https?:\/\//i.test(text) && URL.canParse(text);
+}
 
 /** Creates the option `--header`, which can be repeated, for fields of each request of a kind. */
 export function headerOption(kind: string): Option {

@@ -29,8 +29,8 @@ export function checkCommand(): Command {
     .addOption(headerOption("request"))
     .option(
       "--expect <none>",
-      "for the CI of a client: exit 0 if no URL announces a retirement, 1 if one does, 2 if a URL" +
-        " cannot be reached, or its status leaves that open, as 404 does",
+      "for the CI of a client: exit 1 if a URL announces a retirement, 0 if none does, 2 if that is" +
+        " open of one: it cannot be reached, redirects elsewhere, or has a status like 404",
       argument('"none"', (text) => text === "none" ? text : undefined),
     )
     .action(async (urls: string[], { json, header, expect }: CommandOptions) => {

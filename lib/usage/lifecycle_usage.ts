@@ -107,7 +107,9 @@ function routeOf(url: string, routes: readonly string[]): string {
   const [found] = routes.length === 1 ? routes : above.sort((a, b) => b.length - a.length);
   if (found !== undefined) return found;
   const known = routes.map((route) => `"${route}"`).join(" or ");
-  throw new WrongUsageError(`--probe "${url}": expected an item under ${known}`);
+  throw new WrongUsageError(
+    `--probe ${quoted(withoutPassword(url))}: expected an item under ${known}`,
+  );
 }
 
 /** Returns whether a path is under a route. A segment like `:id` in the route matches any. */

@@ -2,6 +2,7 @@
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import project from "../../deno.json" with { type: "json" };
+import { withoutPassword } from "../../lib/input/printable.ts";
 import { lifecycle } from "../support/lifecycle_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { needing } from "../support/permissions.ts";
@@ -54,6 +55,14 @@ Deno.test("lifecycle refuses wrong words on standard error, with 2", async () =>
     ]),
     [["usage"], "error: required option '--database <url>' not specified"],
     [["hold", "--bogus"], "error: required option '--database <url>' not specified"],
+    ...["ftp://me:secret@a", "me:secret@example.com/v1", "http://me:secret"].map(
+      (url): [string[], string] => [
+        ["check", url],
+        `lifecycle: "${
+          withoutPassword(url)
+        }" is invalid: expected a URL that starts with "https://" or "`,
+      ],
+    ),
     ...["ftp://a", "example.com/v1", "localhost:80", "http://", "http:a"].map(
       (url): [string[], string] => [
         ["check", "http://a", url],
@@ -65,6 +74,7 @@ Deno.test("lifecycle refuses wrong words on standard error, with 2", async () =>
     const { code, stdout, stderr } = await lifecycle(...words);
     assertEquals([code, stdout], [2, ""], words.join(" "));
     assertStringIncludes(stderr, message);
+    assert(!stderr.includes("secret"));
   }
 });
 
@@ -89,6 +99,9 @@ needing("network")(
     const expecting = await lifecycle("check", "--expect", "none", url);
     assertEquals(expecting.code, 1);
     assertMatch(expecting.stdout, /\n {2}not as expected: a retirement is announced\n$/);
+    const unmet = await lifecycle("check", "--expect", "none", "--json", url);
+    const [{ expectation, ...result }] = JSON.parse(unmet.stdout);
+    assertEquals([unmet.code, expectation, "faults" in result], [1, "not met", false]);
   },
 );
 

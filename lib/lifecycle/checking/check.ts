@@ -10,6 +10,15 @@ import { type Fault, inspect, type Inspection, RELATIONS } from "./inspect.ts";
 /** Milliseconds within which a response must begin. */
 const TIME_LIMIT_MS = 10_000;
 
+/** How many redirects are followed. */
+const MAX_REDIRECTS = 20;
+
+/** Statuses of a redirect from a resource that has moved for good (RFC 9110 §15.4). */
+const PERMANENT_REDIRECTS = new Set([301, 308]);
+
+/** Statuses of a redirect. */
+const REDIRECTS = new Set([...PERMANENT_REDIRECTS, 302, 303, 307]);
+
 /** The fault of a response without an announcement, e.g. if the middleware was removed. */
 const NOT_ANNOUNCED: Fault = {
   name: "not-announced",
@@ -51,76 +60,187 @@ interface CheckOptions {
   readonly expectsNone?: boolean;
 }
 
+/** What was found at a URL. */
+interface Finding {
+  readonly exitStatus: number;
+  readonly lines: readonly string[];
+  readonly data:
+    | ({ readonly url: string; readonly error: string } & Judged)
+    | (Described & Judged & { readonly faults?: readonly Fault[] | undefined });
+}
+
+/** Whether a URL is as expected, if anything was. */
+interface Judged {
+  readonly expectation?: Expectation;
+}
+
+type Expectation = "met" | "not met" | "unknown";
+
 /**
- * Checks URLs, side by side.
+ * Checks URLs, side by side. User and password of a URL are sent, and printed nowhere.
  *
  * @returns What was found, as lines to print, and as data for programs; and the exit status: 0 without
- *   faults, 1 with faults, 2 if a URL cannot be reached. With `expectsNone`: 0 if no URL announces a
- *   retirement, 1 if one does, and 2 also if the status of one leaves that open.
+ *   faults, 1 with faults, 2 if a URL cannot be reached. With `expectsNone`: 1 if a URL announces a
+ *   retirement, 0 if none does, and 2 if that is open of one.
  */
 export async function check(
   urls: readonly string[],
   { fields = [], expectsNone = false }: CheckOptions = {},
 ) {
-  const headers = new Headers(fields);
-  const results = await Promise.all(urls.map((url) => checkUrl(url, headers, expectsNone)));
+  const checkOne = expectsNone ? checkForNone : checkForFaults;
+  const results = await Promise.all(urls.map(async (text): Promise<Finding> => {
+    const { url, headers } = splitCredentials(text, fields);
+    try {
+      return await checkOne(url, headers);
+    } catch (error) { // the connection failed, or took too long
+      const { message, cause } = error as Error;
+      const reason = cause instanceof Error && cause.message || message;
+      const judged: Judged = expectsNone ? { expectation: "unknown" } : {};
+      return {
+        exitStatus: 2,
+        lines: [`${url}: ${reason}`],
+        data: { url, error: reason, ...judged },
+      };
+    }
+  }));
+  const statuses = results.map(({ exitStatus }) => exitStatus);
   return {
     lines: results.flatMap(({ lines }) => lines),
     data: results.map(({ data }) => data),
-    exitStatus: Math.max(...results.map(({ exitStatus }) => exitStatus)),
+    exitStatus: expectsNone && statuses.includes(1) ? 1 : Math.max(...statuses),
   };
 }
 
-async function checkUrl(url: string, fields: Headers, expectsNone: boolean) {
-  const now = Date.now();
+/** Returns a URL without user and password, and the fields of a request, with them. */
+function splitCredentials(text: string, fields: readonly Field[]) {
+  const headers = new Headers(fields as Field[]);
+  const url = new URL(text);
+  const { username, password } = url;
+  if (username + password === "") return { url: text, headers };
+  url.username = url.password = "";
+  if (!headers.has("Authorization")) {
+    const bytes = new TextEncoder().encode(`${decoded(username)}:${decoded(password)}`);
+    headers.set("Authorization", `Basic ${btoa(String.fromCharCode(...bytes))}`);
+  }
+  return { url: url.href, headers };
+}
+
+function decoded(text: string): string {
   try {
-    const head = await send("HEAD", url, fields);
-    const get = await send("GET", url, fields);
-    const { status } = get;
-    const [ofHead, ofGet] = [inspect(head, { url, now }), inspect(get, { url, now })];
-    const inspection = expectsNone && ofGet.state === "none" ? ofHead : ofGet;
-    const links = Object.fromEntries(inspection.links);
-    const target = get.headers.get("location") ?? "";
-    const location = target && URL.canParse(target, url) ? new URL(target, url).href : undefined;
-    const { exitStatus, findings, faults } = expectsNone
-      ? compareWithNone(inspection, status)
-      : judge(faultsOf([head, ofHead], [get, ofGet], (Date.now() - now) / 1000 + 1));
-    const lines = [
-      `${status} ${url}${location ? ` to ${location}` : ""}: ${describeState(inspection)}`,
-      ...RELATIONS.flatMap((name) => links[name]?.map((target) => `  ${name}: ${target}`) ?? []),
-      ...findings.map((finding) => `  ${finding}`),
-    ];
-    return { exitStatus, lines, data: { url, status, location, ...inspection, links, faults } };
-  } catch (error) { // the connection failed, or took too long
-    const { message, cause } = error as Error;
-    const reason = cause instanceof Error && cause.message || message;
-    return { exitStatus: 2, lines: [`${url}: ${reason}`], data: { url, error: reason } };
+    return decodeURIComponent(text);
+  } catch { // a "%" that encodes nothing
+    return text;
   }
 }
 
-/** What the exit status is, and why. */
-interface Judgement {
-  readonly exitStatus: number;
-  /** Lines to print. */
-  readonly findings: readonly string[];
-  /** Left out where nobody asked for faults. */
-  readonly faults: readonly Fault[] | undefined;
-}
-
-function judge(faults: readonly Fault[]): Judgement {
+async function checkForFaults(url: string, fields: Headers): Promise<Finding> {
+  const began = Date.now();
+  const { head, get } = await ask(url, fields, began);
+  const faults = faultsOf(head, get, (Date.now() - began) / 1000 + 1);
+  const { lines, data } = describe(url, get, targetOf(get[0], url));
   const findings = faults.map(({ section, message }) => `fault: ${message} (${section})`);
-  if (faults.length === 0) return { exitStatus: 0, findings: ["no faults"], faults };
-  return { exitStatus: 1, findings, faults };
+  return {
+    exitStatus: faults.length === 0 ? 0 : 1,
+    lines: [...lines, ...(faults.length === 0 ? ["no faults"] : findings).map(indented)],
+    data: { ...data, faults },
+  };
 }
 
-/** Judges whether nothing is announced. Faults are the server's, and a client cannot mend them. */
-function compareWithNone({ state }: Inspection, status: number): Judgement {
-  const [exitStatus, finding] = state !== "none"
-    ? [1, "not as expected: a retirement is announced"]
-    : TELLING_NOTHING.has(status) || status >= 500
-    ? [2, `unknown: a ${status} does not tell whether the path is being retired`]
-    : [0, "as expected"];
-  return { exitStatus, findings: [finding], faults: undefined };
+/**
+ * Checks that a URL announces nothing, nor those to which it redirects on the same origin. Faults are
+ * not looked for: they are the server's, and a client cannot mend them.
+ */
+async function checkForNone(url: string, fields: Headers): Promise<Finding> {
+  let asked = url;
+  let temporary: number | undefined;
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+    const { head, get } = await ask(asked, fields, Date.now());
+    const [{ status }, { state }] = get;
+    const found: Inspected = [get[0], state === "none" ? head[1] : get[1]];
+    const target = targetOf(get[0], asked);
+    const leadsOn = found[1].state === "none" && REDIRECTS.has(status) && target !== undefined;
+    if (leadsOn && new URL(target).origin === new URL(asked).origin) {
+      const isMoved = PERMANENT_REDIRECTS.has(status) || pathIn(asked) === pathIn(target);
+      if (!isMoved) temporary = status;
+      asked = target;
+      continue;
+    }
+    const { exitStatus, expectation, text } = judge(found, { asked, target, temporary });
+    const { lines, data } = describe(url, found, target ?? (asked === url ? undefined : asked));
+    return { exitStatus, lines: [...lines, indented(text)], data: { ...data, expectation } };
+  }
+  throw new Error(`more than ${MAX_REDIRECTS} redirects`);
+}
+
+/** Returns the path of a URL without the slashes at its end, which many servers add or remove. */
+function pathIn(url: string): string {
+  return new URL(url).pathname.replace(/\/+$/, "");
+}
+
+/** Judges whether nothing is announced. */
+function judge([{ status }, { state }]: Inspected, { asked, target, temporary }: {
+  /** The URL of the response. */
+  readonly asked: string;
+  readonly target: string | undefined;
+  /** The status of a temporary redirect to another path, if one was followed. */
+  readonly temporary: number | undefined;
+}): { exitStatus: number; expectation: Expectation; text: string } {
+  const unknown = (text: string) => {
+    return { exitStatus: 2, expectation: "unknown", text: `unknown: ${text}` } as const;
+  };
+  if (state !== "none") {
+    const text = "not as expected: a retirement is announced";
+    return { exitStatus: 1, expectation: "not met", text };
+  }
+  if (REDIRECTS.has(status) && target !== undefined) {
+    return unknown(`it redirects to another origin; check ${target}`);
+  }
+  if (REDIRECTS.has(status) || TELLING_NOTHING.has(status) || status >= 500) {
+    return unknown(`a ${status} does not tell whether the path is being retired`);
+  }
+  if (temporary !== undefined) {
+    return unknown(`a ${temporary} led to another path, as to a login page; check ${asked}`);
+  }
+  return { exitStatus: 0, expectation: "met", text: "as expected" };
+}
+
+/** Asks for a URL by HEAD, and then by GET. */
+async function ask(url: string, fields: Headers, now: number) {
+  const head = await send("HEAD", url, fields);
+  const get = await send("GET", url, fields);
+  const inspected = (response: Response): Inspected => [response, inspect(response, { url, now })];
+  return { head: inspected(head), get: inspected(get) };
+}
+
+/** Returns the URL to which a response redirects, without user and password. */
+function targetOf({ headers }: Response, url: string): string | undefined {
+  const location = headers.get("location") ?? "";
+  if (location === "" || !URL.canParse(location, url)) return undefined;
+  const target = new URL(location, url);
+  target.username = target.password = "";
+  return target.href;
+}
+
+type Described = ReturnType<typeof describe>["data"];
+
+/** Describes the announcement of a response, and where it was found or redirects. */
+function describe(
+  url: string,
+  [{ status }, { faults: _, ...inspection }]: Inspected,
+  location: string | undefined,
+) {
+  const links = Object.fromEntries(inspection.links);
+  const lines = [
+    `${status} ${url}${location ? ` to ${location}` : ""}: ${describeState(inspection)}`,
+    ...RELATIONS.flatMap((name) =>
+      links[name]?.map((target) => indented(`${name}: ${target}`)) ?? []
+    ),
+  ];
+  return { lines, data: { url, status, location, ...inspection, links } };
+}
+
+function indented(line: string): string {
+  return `  ${line}`;
 }
 
 /** A response, and what it announces. */
@@ -197,7 +317,9 @@ function isCountdown(name: string, values: [string, string], seconds: number): b
 }
 
 /** Describes an announcement, like "deprecated (deprecation 2026-11-21T00:00:00Z)". */
-function describeState({ state, deprecatedAt, retryAt, sunsetAt }: Inspection): string {
+function describeState(
+  { state, deprecatedAt, retryAt, sunsetAt }: Omit<Inspection, "faults">,
+): string {
   const dates = { deprecation: deprecatedAt, "retry-after": retryAt, sunset: sunsetAt };
   const stated = Object.entries(dates)
     .flatMap(([name, at]) => at === undefined ? [] : [`${name} ${formatInstant(at)}`]);

@@ -167,7 +167,6 @@ needing("network")("check with expectsNone asks what the CI of a client asks", a
   ][] = [
     ["a client that has moved", 200, {}, 0, "as expected"],
     ["a method that is not allowed", 405, {}, 0, "as expected"],
-    ["a redirect", 301, { Location: "/a" }, 0, "as expected"],
     ["faults that are the server's", 200, { "X-Method": "" }, 0, "as expected"],
     ["a link that announces nothing", 200, { Link: '</v3>; rel="successor-version"' }, 0, ""],
     ["a deprecation", 200, announced, 1, "not as expected: a retirement is announced"],
@@ -199,9 +198,171 @@ needing("network")("check with expectsNone asks what the CI of a client asks", a
     assert(!/fault/.test(lines.join()), `${what}: ${lines}`);
     const isShown = lines.includes(`  successor-version: ${origin.url("/v2")}`);
     assertEquals(isShown, "Link" in fields && fields.Link === announced.Link, what);
-    const { state, faults } = resultOf(result);
+    const { state, faults, expectation } = resultOf(result);
     assertEquals([state === "none", faults], [exitStatus !== 1, undefined], what);
+    assertEquals(expectation, ["met", "not met", "unknown"][exitStatus], what);
   }
+});
+
+/** What a server has at its paths: a status, and where it redirects. */
+const REDIRECTING: Readonly<Record<string, readonly [status: number, location?: string]>> = {
+  "/v2/songs": [200],
+  "/v2/songs/": [301, "/v2/songs"],
+  "/v1/songs": [200], // announces its retirement
+  "/login": [200],
+  "/loop": [307, "/loop"],
+  "/to-loop": [308, "/loop"],
+  "/moved-twice": [301, "/moved"],
+  "/moved": [308, "/v2/songs"],
+  "/nowhere": [302],
+  "/invalid": [301, "http://"],
+  "/gone": [301, "/none"],
+  "/a/b/up": [301, "../../v2/songs"],
+  "/query": [302, "?page=1"],
+  "/query?page=1": [200],
+  "/same-network-path": [301, "//HOST/v2/songs"],
+  "/port": [307, "http://127.0.0.1:9/v2/songs"],
+  "/https": [301, "https://HOST/v2/songs"],
+  "/elsewhere": [302, "https://me:secret@example.com/v2/songs"],
+  "/mail": [301, "mailto:ops@example.com"],
+  "/then-elsewhere": [301, "/elsewhere"],
+  ...Object.fromEntries([301, 302, 303, 307, 308].flatMap((status) => [
+    [`/v1/songs/?${status}`, [status, "/v1/songs"]],
+    [`/v2/songs/?${status}`, [status, "/v2/songs"]],
+    [`/${status}`, [status, "/v2/songs"]],
+    [`/${status}/old`, [status, "/v1/songs"]],
+    [`/${status}/login`, [status, "/login"]],
+  ])),
+};
+
+needing("network")(
+  "check with expectsNone follows a redirect on the same origin, and names any other's target",
+  async () => {
+    const origin: Origin = new Origin(({ url, headers }) => {
+      const { host, pathname, search } = new URL(url);
+      assertEquals(headers.get("Authorization"), "Bearer a", url);
+      const [status, location] = REDIRECTING[pathname + search] ?? [404];
+      const fields = new Headers(pathname === "/v1/songs" ? { Deprecation: "@1" } : {});
+      if (location !== undefined) fields.set("Location", location.replace("HOST", host));
+      return new Response(null, { status, headers: fields });
+    });
+    await using _ = origin;
+    const { host } = new URL(origin.url("/"));
+    const open = (text: string) => `unknown: ${text}`;
+    const elsewhere = (target: string) => open(`it redirects to another origin; check ${target}`);
+    const temporary = (status: number, path: string) =>
+      open(`a ${status} led to another path, as to a login page; check ${origin.url(path)}`);
+    const announced = "not as expected: a retirement is announced";
+    const rows: [path: string, exitStatus: number, finding: string][] = [
+      ["/v2/songs", 0, "as expected"],
+      ["/v2/songs/", 0, "as expected"],
+      ["/moved-twice", 0, "as expected"],
+      ["/a/b/up", 0, "as expected"],
+      ["/query", 0, "as expected"],
+      ["/same-network-path", 0, "as expected"],
+      ["/gone", 2, open("a 404 does not tell whether the path is being retired")],
+      ["/nowhere", 2, open("a 302 does not tell whether the path is being retired")],
+      ["/invalid", 2, open("a 301 does not tell whether the path is being retired")],
+      ["/port", 2, elsewhere("http://127.0.0.1:9/v2/songs")],
+      ["/https", 2, elsewhere(`https://${host}/v2/songs`)],
+      ["/elsewhere", 2, elsewhere("https://example.com/v2/songs")],
+      ["/mail", 2, elsewhere("mailto:ops@example.com")],
+      ["/then-elsewhere", 2, elsewhere("https://example.com/v2/songs")],
+      ...[301, 302, 303, 307, 308].flatMap((status): typeof rows => {
+        const isPermanent = status === 301 || status === 308;
+        const other = (path: string): [number, string] =>
+          isPermanent ? [0, "as expected"] : [2, temporary(status, path)];
+        return [
+          [`/v1/songs/?${status}`, 1, announced],
+          [`/v2/songs/?${status}`, 0, "as expected"],
+          [`/${status}`, ...other("/v2/songs")],
+          [`/${status}/old`, 1, announced],
+          [`/${status}/login`, ...other("/login")],
+        ];
+      }),
+    ];
+    for (const [path, exitStatus, finding] of rows) {
+      const result = await check([origin.url(path)], {
+        fields: [["Authorization", "Bearer a"]],
+        expectsNone: true,
+      });
+      assertEquals([result.exitStatus, result.lines.at(-1)], [exitStatus, `  ${finding}`], path);
+      assertEquals(resultOf(result).url, origin.url(path));
+    }
+    const [slash] = (await check([origin.url("/v1/songs/?301")], {
+      fields: [["Authorization", "Bearer a"]],
+      expectsNone: true,
+    })).lines;
+    const [asked, found] = ["/v1/songs/?301", "/v1/songs"].map((path) => origin.url(path));
+    assertEquals(
+      slash,
+      `200 ${asked} to ${found}: deprecated (deprecation 1970-01-01T00:00:01Z)`,
+    );
+    for (const path of ["/loop", "/to-loop"]) {
+      const { exitStatus, lines, data } = await check([origin.url(path)], {
+        fields: [["Authorization", "Bearer a"]],
+        expectsNone: true,
+      });
+      assertEquals([exitStatus, lines], [2, [`${origin.url(path)}: more than 20 redirects`]]);
+      const error = "more than 20 redirects";
+      assertEquals(data, [{ url: origin.url(path), error, expectation: "unknown" }]);
+    }
+  },
+);
+
+needing("network")(
+  "check with expectsNone is 1 if one URL announces, whatever the others are",
+  async () => {
+    await using origin = new Origin(({ url }) =>
+      new URL(url).pathname === "/v1"
+        ? new Response(null, { headers: { Deprecation: "@1" } })
+        : new Response(null, { status: new URL(url).pathname === "/v2" ? 200 : 404 })
+    );
+    const closed = `http://127.0.0.1:${freePort()}/`;
+    const [old, next, missing] = ["/v1", "/v2", "/v3"].map((path) => origin.url(path)) as [
+      string,
+      string,
+      string,
+    ];
+    const rows: [urls: string[], exitStatus: number][] = [
+      [[old, next, missing, closed], 1],
+      [[closed, old], 1],
+      [[next, missing], 2],
+      [[next, closed], 2],
+      [[next], 0],
+    ];
+    for (const [urls, exitStatus] of rows) {
+      assertEquals((await check(urls, { expectsNone: true })).exitStatus, exitStatus, `${urls}`);
+    }
+    assertEquals((await check([old, closed])).exitStatus, 2); // without it, 2 is the highest
+  },
+);
+
+needing("network")("check sends the user and password of a URL, and prints neither", async () => {
+  const sent: (string | null)[] = [];
+  await using origin = new Origin(({ headers }) => {
+    sent.push(headers.get("Authorization"));
+    return new Response(null, { headers: { Deprecation: "@1", Link: "</v2>; rel=deprecation" } });
+  });
+  const url = origin.url("/v1");
+  for (const user of ["tim:s%C3%A9cret", "tim:s\u00e9cret"]) {
+    for (const expectsNone of [false, true]) {
+      sent.length = 0;
+      const given = url.replace("//", `//${user}@`);
+      const { lines, data } = await check([given], { expectsNone });
+      assertEquals(sent, Array(2).fill("Basic dGltOnPDqWNyZXQ="));
+      assert(
+        !/tim|cret/.test(`${lines}${JSON.stringify(data)}`),
+        `${lines}`,
+      );
+      assertStringIncludes(lines[0] ?? "", `200 ${url}: deprecated`);
+    }
+  }
+  sent.length = 0;
+  await check([url.replace("//", "//100%@")], { fields: [["Authorization", "Bearer a"]] });
+  assertEquals(sent, ["Bearer a", "Bearer a"]);
+  const closed = `http://me:secret@127.0.0.1:${freePort()}/`;
+  assert(!/secret/.test((await check([closed])).lines.join()));
 });
 
 needing("network")("check sends to several URLs side by side", async () => {
