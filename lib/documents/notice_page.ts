@@ -4,7 +4,7 @@ import type { ProblemType } from "../http/problem.ts";
 import type { Notice } from "../lifecycle/notice.ts";
 import { code, escape } from "../pages/html.ts";
 import { type NoticeDocument, noticeDocument, rfc } from "../pages/notice_document.ts";
-import { changes, contactLink, dates } from "../pages/notice_parts.ts";
+import { changes, checkInCi, contactLink, dates } from "../pages/notice_parts.ts";
 import { state } from "../pages/notice_state.ts";
 
 /** The facts on the page besides the notice. */
@@ -57,12 +57,7 @@ function retirement(notice: Notice, now: number): string {
     ? ""
     : `<p>To check that a client has moved, block the old paths in a test, with
 a mock or a debugging proxy: the client should work as before.</p>
-<p>In CI, ${
-      code("lifecycle check --expect none URL…")
-    } fails if a URL that the client calls announces
-a retirement. The program is in the npm package ${code("@media-head/lifecycle")}, which is in no
-registry yet: ask the operator of this server for its tarball. Without it, see whether
-${code("curl --head URL")} shows ${code("Deprecation")} or ${code("Sunset")}.</p>`;
+${checkInCi()}`;
   const signs = isRemoved ? [] : [
     `A date in ${code("Retry-After")} means a brownout: the successor works meanwhile.`,
     `Any other ${code("5xx")} means a fault. If ${

@@ -135,3 +135,19 @@ export function contactLink(contact: string | null | undefined): string {
   const text = protocol === "mailto:" ? pathname : contact;
   return `<p>Contact the operator: <a href="${escape(contact)}">${escape(text)}</a></p>`;
 }
+
+/** Fails, and prints why, if a URL announces a retirement, answers an error, or does not answer. */
+const SHELL_LINE = "curl --silent --show-error --head URL | awk " +
+  "'/^HTTP/ && $2 >= 400 || tolower($0) ~ /^(deprecation|sunset):/ { print; bad = 1 } " +
+  "END { exit bad || NR == 0 }'";
+
+/** Says how the CI of a client finds out that a URL is being retired. */
+export function checkInCi(): string {
+  return `<p>In CI, ${
+    code("lifecycle check --expect none URL…")
+  } fails if a URL that the client calls
+announces a retirement. The program is in the npm package ${code("@media-head/lifecycle")}, which is
+in no registry yet: ask the operator of this server for its tarball. Without it, this line of a shell
+fails for a URL that announces one or answers an error:</p>
+<p>${code(SHELL_LINE)}</p>`;
+}

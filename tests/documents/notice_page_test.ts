@@ -105,7 +105,9 @@ Deno.test("noticePage() says what to do right below the headline and the state",
 Deno.test("noticePage() says how the CI of a client asks, while clients can still call", async () => {
   for (const phase of PHASES) {
     const text = textOf((await pageAt(INSTANTS[phase])).html);
-    assertEquals(text.includes("lifecycle check --expect none URL"), phase !== "removed", phase);
+    for (const way of ["lifecycle check --expect none URL", "curl --silent"]) {
+      assertEquals(text.includes(way), phase !== "removed", phase);
+    }
   }
 });
 

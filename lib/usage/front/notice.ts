@@ -6,7 +6,7 @@ import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { prefersJson } from "../../pages/accept.ts";
 import { code } from "../../pages/html.ts";
 import { noticeDocument, rfc } from "../../pages/notice_document.ts";
-import { contactLink, dates } from "../../pages/notice_parts.ts";
+import { checkInCi, contactLink, dates } from "../../pages/notice_parts.ts";
 import { state } from "../../pages/notice_state.ts";
 import { pathText } from "../output/phrase.ts";
 import type { FrontSettings } from "./settings.ts";
@@ -94,8 +94,8 @@ removed.</li>
   } leads to the replacement, if there is
 one; ${code("deprecation")} and ${code("sunset")} lead to an explanation.</li>
 </ul>
-<p>A date in ${code("Retry-After")} means a brownout: the replacement works meanwhile. In CI,
-${code("lifecycle check --expect none URL…")} fails if a URL announces a retirement.</p>
+<p>A date in ${code("Retry-After")} means a brownout: the replacement works meanwhile.</p>
+${checkInCi()}
 <p>Request this page with ${
     code("Accept: application/json")
   } to get the paths and dates as JSON.</p>
