@@ -6,6 +6,7 @@ import { IN_MEMORY } from "../database/place.ts";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 import { NotCreatedError } from "../errors/storage_error.ts";
 import { RefusedError } from "../errors/refused_error.ts";
+import { STANDARD_OUTPUT } from "../input/print.ts";
 import { messageOf, quoted } from "../input/printable.ts";
 import { readable } from "../input/user_file.ts";
 import type { ContentOptions } from "../publishing/import/content.ts";
@@ -21,7 +22,7 @@ import type { MediaStorage } from "../storage/media/media_storage.ts";
 import { type Context, fromUser, requireContentOwner, withStorage } from "./context.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { openOutput } from "./output_file.ts";
-import { print, printError, reportWait } from "./print.ts";
+import { print, printBytes, printError, reportWait } from "./print.ts";
 import { showLongProgress } from "./progress.ts";
 import { Refusals } from "./refusals.ts";
 
@@ -47,12 +48,17 @@ export function importCommand(context: Context): Command {
     )
     .option(
       "--rejects <file>",
-      "write refused lines to this file, unchanged, after the first line of CSV",
+      "write refused lines, unchanged, after the first line of CSV, to this file, or to standard" +
+        " output if it is -",
     )
     .option("--json", "print one JSON object for each refused line, and the counts at the end")
-    .action(async (path: string, options: Options) => {
+    .action(async (path: string, options: Options, command: Command) => {
       const { dryRun: isDryRun = false, deriveTokens: derivesTokens = false, rejects, json } =
         options;
+      const isOutputTaken = rejects === STANDARD_OUTPUT;
+      if (isOutputTaken && json) {
+        command.error("error: option '--rejects -' cannot be used with option '--json'");
+      }
       const config = context.settings();
       if (!isDryRun) await requireContentOwner(config);
       const signal = interruptionSignal();
@@ -97,7 +103,9 @@ export function importCommand(context: Context): Command {
           await rejected?.close();
           refusals.end();
           const summary = { ...outcomes, dryRun: isDryRun, complete: isComplete };
-          await print(json ? JSON.stringify(summary) : toSummary(outcomes, isDryRun, isComplete));
+          const text = json ? JSON.stringify(summary) : toSummary(outcomes, isDryRun, isComplete);
+          if (isOutputTaken) printError(text);
+          else await print(text);
         }
         if (outcomes.refused > 0 || isLeft) throw new ExitError(EXIT_STATUS.refused);
       };
@@ -177,12 +185,16 @@ async function openRejects(
   { header }: ImportInput,
   storagePaths: readonly string[],
 ) {
-  if (await isWithin(fromUser(path), [input === "-" ? "/dev/stdin" : fromUser(input)])) {
+  const isFile = path !== STANDARD_OUTPUT;
+  const inputPath = input === "-" ? "/dev/stdin" : fromUser(input);
+  if (isFile && await isWithin(fromUser(path), [inputPath])) {
     throw new RefusedError(
       `${quoted(path)} is the file being imported; give another for --rejects`,
     );
   }
-  const { write, close } = await openOutput(path, storagePaths);
+  const { write, close } = isFile
+    ? await openOutput(path, storagePaths)
+    : { write: printBytes, close: () => Promise.resolve() };
   let before = header;
   return {
     async write(line: ImportLine) {

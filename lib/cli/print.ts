@@ -13,6 +13,16 @@ export async function print(text: string): Promise<void> {
   await output.print(text);
 }
 
+/**
+ * Writes bytes to standard output, as they are.
+ *
+ * @throws {RefusedError} As {@linkcode print}.
+ */
+export async function printBytes(bytes: Uint8Array): Promise<void> {
+  clearProgress();
+  await output.printBytes(bytes);
+}
+
 /** Prints a message to standard error, with unprintable characters escaped. */
 export function printError(text: string): void {
   clearProgress();

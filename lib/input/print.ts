@@ -11,8 +11,17 @@ import { printableLines } from "./printable.ts";
  * @throws {RefusedError} If they cannot be written, e.g. because the reader has closed the pipe.
  */
 export async function print(text: string): Promise<void> {
+  await printBytes(new TextEncoder().encode(`${printableLines(text)}\n`));
+}
+
+/**
+ * Writes bytes to standard output, as they are.
+ *
+ * @throws {RefusedError} As {@linkcode print}.
+ */
+export async function printBytes(bytes: Uint8Array): Promise<void> {
   try {
-    await write(new TextEncoder().encode(`${printableLines(text)}\n`));
+    await write(bytes);
   } catch (cause) {
     throw new RefusedError("The output cannot be written", { cause });
   }
@@ -28,6 +37,9 @@ async function write(bytes: Uint8Array): Promise<void> {
     stdout.write(bytes, (error) => error ? reject(error) : resolve())
   );
 }
+
+/** The name that stands for standard output where a command writes a file. */
+export const STANDARD_OUTPUT = "-";
 
 /** Returns whether the reader has closed the pipe, such as `head`, which has read enough. */
 export function isPipeClosed({ cause }: Error): boolean {

@@ -3,6 +3,7 @@
 import { Command, Option } from "commander";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 import { argument, numberArgument } from "../input/arguments.ts";
+import { printBytes, STANDARD_OUTPUT } from "../input/print.ts";
 import { messageOf } from "../input/printable.ts";
 import { isPartOf } from "../lifecycle/route_name.ts";
 import { usageJson } from "./output/json.ts";
@@ -124,11 +125,17 @@ export function usageCommand<Options>(host: UsageHost<Options>): Command {
         ["gate", "ignore"],
       ),
     )
-    .option("--html <file>", "write a page; with --client, one to send to the client's owner")
+    .option(
+      "--html <file>",
+      "write a page, to standard output if FILE is -; with --client, one to send to the client's owner",
+    )
     .option("--json", "print the whole report as JSON")
     .action(async (options: CommandOptions & Options, command: Command) => {
       if (options.gate === undefined && options.ignore !== undefined) {
         command.error("error: option '--ignore <client>' needs '--gate'");
+      }
+      if (options.html === STANDARD_OUTPUT && options.json) {
+        command.error("error: option '--html -' cannot be used with option '--json'");
       }
       const isByRhythm = options.gate === true ||
         options.gate === undefined && command.getOptionValueSource("days") === "default";
@@ -146,6 +153,9 @@ async function printReport(
   { print, printError }: UsageHost<never>,
 ): Promise<void> {
   const { gate, html, json } = options;
+  if (html === STANDARD_OUTPUT) {
+    return await printBytes(new TextEncoder().encode(await readPage(source, options)));
+  }
   if (html !== undefined) {
     await writePage(source, html, options);
     return await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
@@ -175,15 +185,20 @@ async function writePage(
   const file = await source.openFile(name);
   let page: string;
   try {
-    const { report, sessions } = await readReport(source, options);
-    page = options.client === undefined
-      ? usagePage(report, namesFor(source))
-      : ownerPage(report, { ...source, sessions });
+    page = await readPage(source, options);
   } catch (error) {
     await file.discard();
     throw error;
   }
   await file.write(page);
+}
+
+/** Reads the records, and renders a report as a page. */
+async function readPage(source: UsageSource, options: RunOptions): Promise<string> {
+  const { report, sessions } = await readReport(source, options);
+  return options.client === undefined
+    ? usagePage(report, namesFor(source))
+    : ownerPage(report, { ...source, sessions });
 }
 
 /** Reads the records. For the gate, first probes if it can. */

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
 import { openLedgerIn } from "../support/local_storage.ts";
 import {
@@ -328,6 +328,37 @@ test("media import writes refused rows of CSV so that they import again once cor
     assertEquals(await Deno.readTextFile(rejects), "");
   }));
 
+test("media import writes refused lines to standard output for -, and all else elsewhere", () =>
+  inFolder(async (folder) => {
+    await makeCatalogue(folder);
+    const file = `${folder}/-`; // named like standard output
+    const header = "\ufeffsep=;\r\nlocation;kind\r\n";
+    const bad = ["https://h/\u200f;radio\r\n", "https://h/2;radio"];
+    const text = `${header}${bad[0]}https://h/1;audio\r\n${bad[1]}`;
+    await Deno.writeTextFile(file, text);
+    const task = new Deno.Command(Deno.execPath(), {
+      args: taskArguments(["import", "./-", "--rejects", "-"], ["--quiet"]),
+      cwd: folder,
+      ...operatorEnvironment(folder),
+      stdin: "null",
+    });
+    const { code, stdout, stderr } = await task.output();
+    const written = new TextDecoder("utf-8", { ignoreBOM: true }).decode(stdout);
+    assertEquals([code, written], [1, `${header}${bad[0]}${bad[1]}\n`]);
+    assertMatch(
+      new TextDecoder().decode(stderr),
+      /^media: line 3: .*\nmedia: line 5: .*\nAdded: 1; unchanged: 0; refused: 2\n$/,
+    );
+    assertEquals(await Deno.readTextFile(file), text);
+    await Deno.remove(file);
+    await Deno.writeTextFile(`${folder}/in.csv`, text);
+    const args = ["import", `${folder}/in.csv`, "--rejects", "-"];
+    const json = await mediaHere(folder, [...args, "--json"]);
+    assertEquals([json.code, json.stdout], [2, ""]);
+    assertMatch(json.stderr, /^error: option '--rejects -' cannot be used with option '--json'\n/);
+    assertThrows(() => Deno.statSync(file), Deno.errors.NotFound);
+  }));
+
 test("media import takes what tools write for a missing value as none, and the rest from its rejects", () =>
   inFolder(async (folder) => {
     await makeCatalogue(folder);
@@ -522,7 +553,7 @@ needing("processes", LINUX, program("bash"), program("jq"))(
         return { code, stdout: decode(stdout), stderr: withoutCreation(decode(stderr)) };
       };
       const added = "Added: 1; unchanged: 0; refused: 0\n";
-      assertEquals(await run(byCsv), { code: 0, stdout: added, stderr: "" });
+      assertEquals(await run(byCsv), { code: 0, stdout: "", stderr: added });
       const second = await run(byName);
       assertEquals([second.code, second.stdout], [1, "Added: 1; unchanged: 0; refused: 2\n"]);
       assertEquals(second.stderr.replaceAll(/;.*/g, "").trim().split("\n"), [

@@ -1,6 +1,6 @@
 /** `media usage` on real ledgers. */
 
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { Session, UsageRow } from "../../lib/usage/record/records.ts";
@@ -224,6 +224,18 @@ test("media usage reports one period as text, JSON and a page", async () => {
   const page = `${subject.folder}/report.html`;
   assertEquals((await usage("--html", page)).stdout, `Wrote ${page}\n`);
   assertMatch(await Deno.readTextFile(page), /^<!DOCTYPE html>[^]*Overcast[^]*<\/html>\n$/);
+  const asOf = /\d{2}:\d{2}(?::\d{2})?/g; // which moves on
+  const shown = await usage("--html", "-");
+  assertEquals([shown.code, shown.stderr], [0, ""]);
+  assertEquals(
+    shown.stdout.replaceAll(asOf, ""),
+    (await Deno.readTextFile(page)).replaceAll(asOf, ""),
+  );
+  assertMatch((await usage("--html", "-", "--client", "Overcast")).stdout, /^<!DOCTYPE html>/);
+  const both = await usage("--html", "-", "--json");
+  assertEquals([both.code, both.stdout], [2, ""]);
+  assertMatch(both.stderr, /^error: option '--html -' cannot be used with option '--json'\n/);
+  assertThrows(() => Deno.statSync("-"), Deno.errors.NotFound);
   assertStringIncludes((await usage("--client", "Overcast")).stdout, "Calls by Overcast to");
   const unknown = await usage("--client", "overcast");
   assertEquals(unknown.code, 1);

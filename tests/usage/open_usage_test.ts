@@ -665,6 +665,8 @@ test("lifecycle usage refuses wrong words, and probes a route only by a URL unde
       [[...record, "--client", "nobody", "--html", `${folder}/page.html`], 1, /on record/],
       [[...record, "--html", `${folder}/page.html`], 0, /^Wrote /],
       [[...record, "--html", "/dev/null"], 0, /^Wrote /],
+      [[...record, "--html", "-"], 0, /^<!DOCTYPE html>[^]*<\/html>\n$/],
+      [[...record, "--html", "-", "--json"], 2, /'--html -' cannot be used with option '--json'/],
       [[...record, "--gate", "1", "--probe", "http://127.0.0.1:9/v2"], 2, /an item under "\/v1"/],
       [
         [...record, "--gate", "1", "--probe", "http://127.0.0.1:9/v1/songs/7", "--header", "a: b"],
@@ -689,4 +691,5 @@ test("lifecycle usage refuses wrong words, and probes a route only by a URL unde
     assert(Deno.statSync("/dev/null").isCharDevice);
     const names = Array.from(Deno.readDirSync(folder), ({ name }) => name);
     assertEquals(names.toSorted(), ["calls.sqlite", "page.html"]);
+    assertThrows(() => Deno.statSync("-"), Deno.errors.NotFound);
   }));
