@@ -1,6 +1,7 @@
 /** Files that commands write. */
 
 import { dirname } from "node:path";
+import { atExit } from "../input/at_exit.ts";
 import { writable } from "../input/user_file.ts";
 import { writeAll } from "../input/write_all.ts";
 import { isWithin, refusalOfStoragePath } from "../publishing/storage_paths.ts";
@@ -29,12 +30,18 @@ export async function openOutput(name: string, storagePaths: readonly string[]):
   const path = await Deno.realPath(given).catch(() => given); // a link stays a link
   const found = await Deno.stat(path).catch(() => undefined);
   const isMoved = found?.isFile ?? true;
-  // A killed process leaves the draft behind, so its name says so.
+  // A process that is killed leaves the draft behind, so its name says so.
   const draft = isMoved ? `${dirname(path)}/.unfinished-media-${crypto.randomUUID()}` : path;
+  const forget = isMoved ? atExit(() => removeIfThere(draft)) : () => {};
   const file = await writable(name, async () => {
     if (found?.isFile) (await Deno.open(path, { write: true })).close(); // throws if protected
     const mode = (found?.mode ?? 0o666) & 0o777;
-    return await Deno.open(draft, { write: true, createNew: isMoved, mode });
+    const opened = await Deno.open(draft, { write: true, createNew: isMoved, mode });
+    if (found?.isFile && Deno.build.os !== "windows") await Deno.chmod(draft, mode); // umask or not
+    return opened;
+  }).catch((error) => {
+    forget();
+    throw error;
   });
   let isWhole = true;
   const close = () =>
@@ -42,6 +49,7 @@ export async function openOutput(name: string, storagePaths: readonly string[]):
       if (isMoved && isWhole) await file.sync();
       file.close();
       if (isMoved) await (isWhole ? Deno.rename(draft, path) : Deno.remove(draft));
+      forget();
     });
   return {
     write: (bytes) =>
@@ -56,4 +64,12 @@ export async function openOutput(name: string, storagePaths: readonly string[]):
       return close();
     },
   };
+}
+
+function removeIfThere(path: string): void {
+  try {
+    Deno.removeSync(path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
 }

@@ -6,6 +6,7 @@ import { type DatabasePlace, requireDatabaseUrl, sqliteAt } from "../database/pl
 import { storagePathsOf } from "../publishing/storage_paths.ts";
 import type { Config } from "../server/config.ts";
 import { pathOf, type Route, withToken } from "../server/route.ts";
+import { exitStatusOf, onStopSignal } from "../server/stop_signal.ts";
 import type { Catalogue } from "../storage/catalogue/catalogue.ts";
 import type { Kind } from "../storage/item.ts";
 import { newToken } from "../storage/token.ts";
@@ -123,6 +124,7 @@ function sourceOf(
       return route === undefined ? successorOfDeleted(routes) : route.successor;
     },
     async openFile(name) {
+      onStopSignal((signal) => Deno.exit(exitStatusOf(signal))); // which removes the draft
       const files = [...storagePathsOf(config), ...places.flatMap(({ files }) => files)];
       const { write, close, discard } = await openOutput(name, files);
       return {

@@ -1,12 +1,14 @@
 /** `lifecycle usage`, for a record that applications keep with `openUsage()`. */
 
 import type { Command } from "commander";
-import { realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { chmod, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { DatabasePlace } from "../database/place.ts";
 import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
 import type { Field } from "../http/outcome.ts";
 import { headerOption, httpUrlArgument } from "../input/arguments.ts";
+import { atExit, exitOnSignals } from "../input/at_exit.ts";
 import { quoted, withoutPassword } from "../input/printable.ts";
 import { print, printError } from "../input/print.ts";
 import { type DatabaseOption, databaseOption, withRecords } from "./lifecycle_record.ts";
@@ -134,7 +136,9 @@ async function openPage(name: string, files: readonly string[]): Promise<PageFil
   const draft = isMoved ? `${place}.unfinished-${crypto.randomUUID()}` : place;
   const discard = async () => {
     if (isMoved) await rm(draft, { force: true });
+    for (const each of undo.splice(0)) each();
   };
+  const undo = isMoved ? [exitOnSignals(), atExit(() => rmSync(draft, { force: true }))] : [];
   const writing = async (action: () => Promise<void>) => {
     try {
       await action();
@@ -143,12 +147,18 @@ async function openPage(name: string, files: readonly string[]): Promise<PageFil
       throw new RefusedError(`${quoted(name)} cannot be written`, { cause });
     }
   };
-  if (isMoved) await writing(() => writeFile(draft, "", { flag: "wx" }));
+  if (isMoved) {
+    await writing(async () => {
+      await writeFile(draft, "", { flag: "wx", mode: found?.mode ?? 0o666 });
+      if (found !== undefined) await chmod(draft, found.mode & 0o777); // whatever the umask is
+    });
+  }
   return {
     write: (page) =>
       writing(async () => {
         await writeFile(draft, page, isMoved ? { flush: true } : {});
         if (isMoved) await rename(draft, place);
+        await discard();
       }),
     discard,
   };
