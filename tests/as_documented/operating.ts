@@ -45,7 +45,7 @@ needing(...MACHINE)(
     const sample = "/opt/media-head/lib/publishing/samples/sample.mp3";
     await machine.mustRun(`mkdir /srv/incoming && cp ${sample} /srv/incoming/episode-12.mp3`);
 
-    const [publish = "", check = ""] = await blocksOf("Commands");
+    const [publish = "", report = ""] = await blocksOf("Commands");
     const published = await machine.mustRun(publish);
     const token = tokenIn(published);
     assertEquals(await machine.mustRun(statusOf(`/audio/${token}`)), "200");
@@ -64,14 +64,29 @@ needing(...MACHINE)(
     assertMatch(other.stderr, /\/\.env cannot be read \(Permission denied/);
     assertEquals(other.code, 2);
 
+    // Into a folder in which the servers' user may not write.
+    await machine.mustRun(`install -d -m 711 /srv/mine && cd /srv/mine\n${report}`);
     assertMatch(
-      await machine.mustRun(check),
-      /\nDatabase: sqlite:\/var\/lib\/media-head\/catalogue\.sqlite\n/,
+      await machine.mustRun("cat /srv/mine/report.html"),
+      /^<!DOCTYPE html>[^]*<\/html>\n$/,
     );
+    const rejects = "cd /srv/mine && echo '{}' | media-head import - --rejects - > rejects.ndjson";
+    assertEquals((await machine.run(rejects)).code, 1);
+    const written = await machine.mustRun("cd /srv/mine && cat rejects.ndjson && ls -A");
+    assertEquals(written, "{}\nrejects.ndjson\nreport.html\n");
+
     const unit = await Deno.readTextFile(fromRoot("lib/server/deploy/media-head@.service"));
     const started = /^ExecStart=(.*)/m.exec(unit)?.[1]?.replaceAll("%S", "/var/lib");
-    assertStringIncludes(check.replaceAll(/\s*\\\n\s*/g, " "), `${started} --check`);
     await checkMail(machine);
+    for (const user of ["root", "media-head"]) {
+      const check = `cd /tmp && runuser -u ${user} -- sh -x /usr/local/bin/media-head --check`;
+      const { code, stdout, stderr } = await machine.run(check);
+      assertEquals(code, 0, stderr);
+      assertMatch(stdout, /\nDatabase: sqlite:\/var\/lib\/media-head\/catalogue\.sqlite\n/);
+      assertStringIncludes(stderr, `${started} --check\n`);
+    }
+    const wrong = "sed -i 's|^DATABASE_URL=|&x|' /opt/media-head/.env && media-head --check";
+    assertEquals((await machine.run(wrong)).code, 1);
   },
 );
 
@@ -191,16 +206,22 @@ needing(...MACHINE, ...POSTGRES, ...S3_STORE)(
 );
 
 needing(...MACHINE)(
-  "upgrade, publish, back up, and restore on an empty machine: nothing is lost",
+  "upgrade, publish, back up, and restore on an empty machine: nothing is lost, or shown to others",
   async () => {
     await using machine = await Machine.make();
     const [, setup = ""] = await blocksOf("systemd");
     await machine.mustRun(setup);
     const samples = "/opt/media-head/lib/publishing/samples";
+    /** Runs a script in the shell of an operator whose files everybody may read. */
+    const paste = (script: string) => machine.mustRun(`umask 022\n${script}`);
     const publish = async (name: string) =>
-      tokenIn(await machine.mustRun(`media-head publish ${samples}/${name} --again`));
+      tokenIn(await paste(`media-head publish ${samples}/${name} --again`));
     const before = await publish("sample.mp3");
     const taken = await publish("sample.mp3");
+    /** What others than its user may look into, with its mode. systemd makes the folder itself so. */
+    const shown = (place: string) => machine.mustRun(`find ${place} -perm /077 -printf '%m %p\\n'`);
+    const folder = "755 /var/lib/media-head\n";
+    assertEquals(await shown("/var/lib/media-head"), folder);
 
     // A version with another schema.
     await machine.mustRun(
@@ -211,7 +232,8 @@ needing(...MACHINE)(
     const checked = await machine.run(check);
     assertMatch(checked.stderr, /It has version \d+ of the catalogue's schema, but this release /);
     assertEquals(checked.code, 1);
-    await machine.mustRun([...moving, restart].join("\n"));
+    await paste([...moving, restart].join("\n"));
+    assertEquals(await shown("/var/lib/media-head /catalogue.ndjson"), folder);
     assertEquals(await machine.mustRun(statusOf(`/audio/${before}`)), "200");
     const page = await Deno.readTextFile(fromRoot("lib/server/README.md"));
     const [also = ""] = /--also sqlite:[\w./-]+/.exec(page) ?? [];
@@ -223,16 +245,19 @@ needing(...MACHINE)(
     const after = await publish("sample.mp4");
 
     const [backup = ""] = await blocksOf("Backup and restore");
-    await machine.mustRun(backup);
-    await machine.mustRun("/usr/local/bin/media-head-backup"); // the next night
+    await paste(backup);
+    await paste("/usr/local/bin/media-head-backup"); // the next night
+    assertEquals(await shown("/var/lib/media-head /var/lib/media-head-backup"), folder);
     const [restore = ""] = await blocksOf("Restoring");
     await machine.mustRun(
       `systemctl stop 'media-head@*'
        cp -r /var/lib/media-head-backup /var/lib/copied
        mv /var/lib/media-head /var/lib/lost
-       rm -r /var/lib/media-head-backup && mv /var/lib/copied /var/lib/media-head-backup`,
+       rm -r /var/lib/media-head-backup && mv /var/lib/copied /var/lib/media-head-backup
+       find /var/lib/media-head-backup -name 'catalogue*' -exec chmod 644 '{}' +`, // as some copies are
     );
-    await machine.mustRun(restore);
+    await paste(restore);
+    assertEquals(await shown("/var/lib/media-head"), folder);
     for (const [path, status] of [[before, "200"], [taken, "410"], [after, "200"]]) {
       assertEquals(await machine.mustRun(statusOf(`/media/${path}`)), status);
     }

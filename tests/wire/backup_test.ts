@@ -162,13 +162,15 @@ async function backUpUnderLoad(
   const load = new Load(opened);
   await load.until(2 * ITEMS);
   for (const night of ["first", "second"]) {
-    const done = await shell(command, folder, environment);
+    const done = await shell(`umask 022\n${command}`, folder, environment);
     assertEquals({ night, ...done }, { night, code: 0, said: "" });
     await load.until(2 * ITEMS);
   }
   const left = [...Deno.readDirSync(folder)].map(({ name }) => name);
   assertEquals(left.filter((name) => name.startsWith("backup")), ["backup"]);
+  const shown = await shell("find backup -perm /077 ! -path 'backup/files*'", folder);
   await load.stop();
+  assertEquals(shown, { code: 0, said: "" }, "others may read the catalogue");
   return load;
 }
 
@@ -205,7 +207,8 @@ needing(...NEEDS)(
       ) as Token;
       assertEquals([await statusOf(lost.token), await statusOf(later)], [410, 200]);
       await server.stop();
-      const restore = (await commandWith("rm -f")).match(/^(?:rm|cp) .*$/gm)?.join("\n") ?? "";
+      const restore = (await commandWith("rm -f")).match(/^(?:rm|cp|\(umask) .*$/gm)?.join("\n") ??
+        "";
       assertEquals(await shell(restore, folder), { code: 0, said: "" });
       await using restored = await ServerProcess.start(environment, folder);
       assertEquals(await statusOf(lost.token, restored), 200);
