@@ -22,6 +22,7 @@ import {
   type Evidence,
   evidenceOf,
   instantOf,
+  type ReadSession,
   type RecordSessions,
   type RecordSource,
 } from "./evidence.ts";
@@ -37,7 +38,14 @@ import {
   type PhaseCalls,
   type Sums,
 } from "./sums.ts";
-import { gapsOfAll, judge, type RouteVerdict, type State, stateOf } from "./verdict.ts";
+import {
+  gapsOfAll,
+  judge,
+  type Question,
+  type RouteVerdict,
+  type State,
+  stateOf,
+} from "./verdict.ts";
 
 /** Calls to one route on one UTC day. */
 export interface DayUsage {
@@ -141,61 +149,106 @@ export async function reportUsage(
   const asOf = instantOf(records);
   const period = Array.from({ length: days + 1 }, (_, at) => dayOf(asOf - (days - at) * DAY_MS));
   const [from = dayOf(asOf)] = period;
-  const start = Date.parse(from);
-  const sessions = records.flatMap(({ sessions }) => sessions);
-  const holds = await holdsIn(sources);
-  const policies = policiesUnder(announcedPolicies(sessions), holds);
-  const judged = routesAsked(options.routes, judgedRoutes(sessions), policies);
-  // Once no route is deprecated, the report still says who called.
-  const listed = judged.length > 0 ? judged : Object.keys(policies);
-  // What vouches for rows was read before them. The start of the record moves before rows are deleted.
-  const histories = await historiesIn(sources);
-  const sums = await addUp(rowsIn(sources, from), { listed, period, client });
-  const evidence = evidenceOf(
-    records,
-    await Promise.all(sources.map((each) => each.ledger.started())),
-  );
+  const found = await readCalls(sources, records, { routes: options.routes, period, client });
+  const { sessions, policies, judged, histories, sums, evidence } = found;
   if (client !== undefined && sums.clients.length === 0) await requireOnRecord(client, sources);
   const ignored = await ignoredClients(ignore, sums.clients, sources);
 
   const isCounted = (each: Pick<ClientUsage, "client">) => !ignore.includes(each.client);
   const retainDays = retainedDays(records);
-  const question = { days, start, retainDays, hidden: probe?.hidden ?? [] };
-  const verdicts = sums.routes.filter(({ route }) => judged.includes(route))
-    .map(({ route, clients }) => {
-      const silent = silentOn(route, clients, {
-        histories: histories.filter((each) =>
-          isCounted(each) && (client ?? each.client) === each.client
-        ),
-        rhythm: { now: asOf, days, isByRhythm, retainDays },
-      });
-      const sunset = latestSunset(sessions, route, { since: start, holds });
-      const announcedUntil = sunset !== undefined && sunset > asOf ? sunset : undefined;
-      const asked = { route, clients: clients.filter(isCounted), announcedUntil, ...silent };
-      return judge(evidence, asked, question);
-    });
-  const unknown = verdicts.filter(({ state }) => state === "unknown");
-  const recoveries = unknown.map(({ clearFrom }) => clearFrom);
-  const sunsets = verdicts.flatMap(({ announcedUntil = [] }) => announcedUntil);
+  const question = { days, start: Date.parse(from), retainDays, hidden: probe?.hidden ?? [] };
+  const verdicts = verdictsOn(found, question, { client, isByRhythm, isCounted });
+  const { state, gaps, clearFrom, announcedUntil } = verdictOnAll(verdicts);
   return {
     ...{ days, isByRhythm, client, from, today: dayOf(asOf), asOf, policies, judged, verdicts },
     ...{ ignored, probe, probes: sums.probes, retainDays },
     otherDates: otherDates(sessions),
     routes: sums.routes.map((sum) => usageOf(sum, evidence, isCounted)),
-    state: stateOf(verdicts),
-    gaps: gapsOfAll(verdicts),
-    clearFrom: recoveries.includes(undefined) ? undefined : recoveries.toSorted().at(-1),
+    state,
+    gaps,
+    clearFrom,
     clients: sums.clients.filter(isCounted),
     due: verdicts.flatMap(({ due }) => due),
     earlier: verdicts.flatMap(({ earlier }) => earlier),
     onRecordSince: onRecordSince(evidence, histories, retainDays),
-    announcedUntil: sunsets.length === 0 ? undefined : Math.max(...sunsets),
+    announcedUntil,
     clientErrors: sums.clientErrors.filter((each) =>
       judged.includes(each.route) && isCounted(each)
     ),
     quietRecords: sources.length === 1 ? [] : records
       .filter(({ sessions }) => sessions.every(({ isOver }) => isOver))
       .map(({ name }) => name),
+  };
+}
+
+/** What the records have: the calls, and what says which routes were counted, and when. */
+interface Found {
+  readonly sessions: readonly ReadSession[];
+  readonly holds: readonly RecordedHold[];
+  readonly policies: RoutePolicies;
+  readonly judged: readonly string[];
+  readonly histories: readonly ClientHistory[];
+  readonly sums: Sums;
+  readonly evidence: Evidence;
+}
+
+/**
+ * Reads the calls of a period, or those of one client. What vouches for rows is read before them,
+ * and the start of the record after them, because it moves before rows are deleted.
+ */
+async function readCalls(
+  sources: readonly RecordSource<RecordParts>[],
+  records: readonly RecordSessions[],
+  { routes, period, client }: Pick<UsageReportOptions, "routes" | "client"> & {
+    readonly period: readonly string[];
+  },
+): Promise<Found> {
+  const sessions = records.flatMap(({ sessions }) => sessions);
+  const holds = await holdsIn(sources);
+  const policies = policiesUnder(announcedPolicies(sessions), holds);
+  const judged = routesAsked(routes, judgedRoutes(sessions), policies);
+  // Once no route is deprecated, the report still says who called.
+  const listed = judged.length > 0 ? judged : Object.keys(policies);
+  const histories = await historiesIn(sources);
+  const sums = await addUp(rowsIn(sources, period[0] ?? ""), { listed, period, client });
+  const started = await Promise.all(sources.map((each) => each.ledger.started()));
+  const evidence = evidenceOf(records, started);
+  return { sessions, holds, policies, judged, histories, sums, evidence };
+}
+
+/** Judges each route. */
+function verdictsOn(
+  { sessions, holds, judged, histories, sums, evidence }: Found,
+  question: Question,
+  { client, isByRhythm, isCounted }: Pick<UsageReport, "client" | "isByRhythm"> & {
+    readonly isCounted: (each: Pick<ClientUsage, "client">) => boolean;
+  },
+): RouteVerdict[] {
+  const { days, start, retainDays } = question;
+  const rhythm = { now: evidence.asOf, days, isByRhythm, retainDays };
+  const counted = histories.filter((each) =>
+    isCounted(each) && (client ?? each.client) === each.client
+  );
+  return sums.routes.filter(({ route }) => judged.includes(route)).map(({ route, clients }) => {
+    const silent = silentOn(route, clients, { histories: counted, rhythm });
+    const sunset = latestSunset(sessions, route, { since: start, holds });
+    const announcedUntil = sunset !== undefined && sunset > evidence.asOf ? sunset : undefined;
+    const asked = { route, clients: clients.filter(isCounted), announcedUntil, ...silent };
+    return judge(evidence, asked, question);
+  });
+}
+
+/** Returns the verdict on all routes. */
+function verdictOnAll(
+  verdicts: readonly RouteVerdict[],
+): Pick<UsageReport, "state" | "gaps" | "clearFrom" | "announcedUntil"> {
+  const days = verdicts.filter(({ state }) => state === "unknown").map((each) => each.clearFrom);
+  const sunsets = verdicts.flatMap(({ announcedUntil = [] }) => announcedUntil);
+  return {
+    state: stateOf(verdicts),
+    gaps: gapsOfAll(verdicts),
+    clearFrom: days.includes(undefined) ? undefined : days.toSorted().at(-1),
+    announcedUntil: sunsets.length === 0 ? undefined : Math.max(...sunsets),
   };
 }
 

@@ -80,7 +80,7 @@ interface JudgedRoute extends SilentClients, Pick<RouteVerdict, "route" | "annou
 }
 
 /** What is asked of a route. */
-interface Question {
+export interface Question {
   /** The number of whole days in the period. */
   readonly days: number;
   /** The start of the period, in milliseconds since the epoch. */
