@@ -20,9 +20,6 @@ import {
   type UsageRow,
 } from "./records.ts";
 
-const SESSION_COLUMNS = "id, opened, machine, pid, process_started, policies, on_demand, " +
-  "public_url, contact, retain_days, began, reported, written, sequence, ended, lost";
-
 /** The limit on the holds that are read at once: those that end last. */
 const MAX_HOLDS = 1_000;
 
@@ -90,45 +87,48 @@ export class Ledger {
    */
   async begin(session: NewSession, part: Part): Promise<Begun | undefined> {
     const { id, opened, process, policies, onDemand, publicUrl, contact, retainDays } = session;
-    const { continued } = session;
     const { before, isLast, isStopped } = part;
-    // Until the first heartbeat is written as a whole, nothing vouches for what was answered since the
-    // last report.
+    const values: (string | number | null)[] = [];
+    const text = (value: string | null) => `$${values.push(value)}`;
+    const number = (value: number) => `CAST($${values.push(value)} AS bigint)`;
+    const [openedText, beforeNumber] = [text(opened), number(before)];
+    const columns = {
+      id: text(id),
+      opened: openedText,
+      machine: text(process.machine ?? null),
+      pid: number(process.pid),
+      process_started: number(process.started),
+      policies: text(JSON.stringify(policies)),
+      on_demand: number(Number(onDemand)),
+      public_url: text(publicUrl ?? null),
+      contact: text(contact ?? null),
+      retain_days: number(retainDays),
+      began: "now",
+      // Until the first heartbeat is written as a whole, nothing vouches for what was answered since the
+      // last report.
+      reported: `CASE WHEN ${number(Number(isLast))} = 1 AND ${beforeNumber} BETWEEN earlier AND now
+                   THEN ${beforeNumber} ELSE earlier END`,
+      written: "now",
+      sequence: "1",
+      ended: text(isLast && isStopped ? "stopped" : null),
+      lost: session.continued === undefined ? "CAST(NULL AS bigint)" : `CASE WHEN NOT EXISTS (
+                   SELECT 1 FROM media_head_session WHERE id = ${text(session.continued.id)}
+                     AND sequence = ${number(session.continued.sequence)}
+                 ) THEN earlier END`,
+    };
+    const start = number(session.start);
     const insertion: Statement = {
-      text: `INSERT INTO media_head_session (${SESSION_COLUMNS})
-             SELECT $1, $2, $3, CAST($4 AS bigint), CAST($5 AS bigint), $6, CAST($7 AS bigint),
-               $8, $9, CAST($10 AS bigint), now,
-               CASE WHEN $11 = 1 AND CAST($12 AS bigint) BETWEEN earlier AND now
-                 THEN CAST($12 AS bigint) ELSE earlier END,
-               now, 1, $13, CASE WHEN CAST($14 AS text) IS NOT NULL AND NOT EXISTS (
-                 SELECT 1 FROM media_head_session WHERE id = $14 AND sequence = CAST($15 AS bigint)
-               ) THEN earlier END
+      text: `INSERT INTO media_head_session (${Object.keys(columns).join(", ")})
+             SELECT ${Object.values(columns).join(", ")}
              FROM (
                SELECT now, coalesce(
-                 (SELECT max(reported) FROM media_head_session WHERE opened = $2),
-                 CASE WHEN CAST($16 AS bigint) < now THEN CAST($16 AS bigint) ELSE now END
+                 (SELECT max(reported) FROM media_head_session WHERE opened = ${openedText}),
+                 CASE WHEN ${start} < now THEN ${start} ELSE now END
                ) AS earlier
                FROM (SELECT ${this.#now} AS now) AS time
              ) AS times WHERE true
              ON CONFLICT (id) DO NOTHING RETURNING lost, ${this.#holds} AS holds`,
-      values: [
-        id,
-        opened,
-        process.machine ?? null,
-        process.pid,
-        process.started,
-        JSON.stringify(policies),
-        Number(onDemand),
-        publicUrl ?? null,
-        contact ?? null,
-        retainDays,
-        Number(isLast),
-        before,
-        isLast && isStopped ? "stopped" : null,
-        continued?.id ?? null,
-        continued?.sequence ?? null,
-        session.start,
-      ],
+      values,
     };
     // Whatever has begun: one that this ends although it lands late is continued in another one.
     const ending: Statement = {
@@ -305,7 +305,7 @@ export class Ledger {
       const start = after === undefined ? [] : [after["began"], after["id"]] as const;
       const condition = after === undefined ? "" : "WHERE (began, id) > ($1, $2)";
       return {
-        text: `SELECT ${SESSION_COLUMNS} FROM media_head_session ${condition}
+        text: `SELECT * FROM media_head_session ${condition}
                ORDER BY began, id LIMIT $${start.length + 1}`,
         values: [...start, limit] as (string | number)[],
       };
@@ -316,7 +316,7 @@ export class Ledger {
   }
 
   async session(id: string): Promise<Session | undefined> {
-    const text = `SELECT ${SESSION_COLUMNS} FROM media_head_session WHERE id = $1`;
+    const text = "SELECT * FROM media_head_session WHERE id = $1";
     return (await this.#database.query({ text, values: [id] })).map(sessionOf)[0];
   }
 
