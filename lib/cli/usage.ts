@@ -17,8 +17,7 @@ import { openOutput } from "./output_file.ts";
 import { print, printError } from "./print.ts";
 
 export const PROGRAM = {
-  command: "deno task media usage",
-  howToProbe: "set PUBLIC_URL",
+  howToProbe: "set PUBLIC_URL, and the gate",
   howNotToProbe: "set PUBLIC_URL= for this command",
   retainSetting: "USAGE_DAYS",
   howItStops: "stops with SIGTERM",

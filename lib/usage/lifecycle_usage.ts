@@ -4,7 +4,6 @@ import type { Command } from "commander";
 import { rmSync } from "node:fs";
 import { chmod, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { DatabasePlace } from "../database/place.ts";
 import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
 import type { Field } from "../http/outcome.ts";
 import { headerOption, httpUrlArgument } from "../input/arguments.ts";
@@ -12,12 +11,7 @@ import { atExit, exitOnSignals } from "../input/at_exit.ts";
 import { quoted, withoutPassword } from "../input/printable.ts";
 import { print, printError } from "../input/print.ts";
 import { type DatabaseOption, databaseOption, withRecords } from "./lifecycle_record.ts";
-import {
-  type PageFile,
-  type RecordOptions,
-  usageCommand,
-  type UsageSource,
-} from "./usage_command.ts";
+import { type PageFile, usageCommand, type UsageSource } from "./usage_command.ts";
 import { judgedRoutes, latestSession } from "./verdict/announcements.ts";
 import { type ReadSession, readSessions } from "./verdict/evidence.ts";
 
@@ -33,12 +27,11 @@ export function lifecycleUsageCommand(): Command {
     printError: (text) => printError(`lifecycle: ${text}`),
     withSource: (options, action) =>
       withRecords(options, async (records, places) => {
-        const [own] = places;
         const { sessions } = await readSessions(records[0]);
         await action({
           records,
           ...ownerFacts(sessions),
-          program: programNames(options, own),
+          program: PROGRAM,
           probe: probeThrough(options, judgedRoutes(sessions)),
           openFile: (name) => openPage(name, places.flatMap(({ files }) => files)),
         });
@@ -47,20 +40,13 @@ export function lifecycleUsageCommand(): Command {
   return withOptions(command);
 }
 
-function programNames(
-  { database }: DatabaseOption & RecordOptions,
-  { kind }: DatabasePlace,
-): UsageSource["program"] {
-  const shown = kind === "sqlite" ? database : withoutPassword(database);
-  return {
-    command: `npx --no lifecycle usage --database "${shown}"`,
-    howToProbe: "give --probe URL",
-    howNotToProbe: "omit --probe",
-    retainSetting: "retainDays",
-    howItStops: "calls usage.close() when it stops",
-    howToAvoidStops: "keep a process running, or set onDemand: true if none has to",
-  };
-}
+const PROGRAM: UsageSource["program"] = {
+  howToProbe: "give --probe URL, and the gate",
+  howNotToProbe: "omit --probe",
+  retainSetting: "retainDays",
+  howItStops: "calls usage.close() when it stops",
+  howToAvoidStops: "keep a process running, or set onDemand: true if none has to",
+};
 
 function withOptions(command: Command): Command {
   return command

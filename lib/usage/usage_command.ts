@@ -9,8 +9,8 @@ import { isPartOf } from "../lifecycle/route_name.ts";
 import { usageJson } from "./output/json.ts";
 import { usagePage } from "./output/operator_page.ts";
 import { ownerPage, type OwnerPageOptions } from "./output/owner_page.ts";
+import type { ProgramNames } from "./output/phrase.ts";
 import { gateText, usageText } from "./output/text.ts";
-import type { ProgramNames } from "./output/wording.ts";
 import { policiesUnder } from "./record/holds.ts";
 import { announcedPolicies, judgedRoutes } from "./verdict/announcements.ts";
 import {
@@ -161,19 +161,19 @@ async function printReport(
     return await print(json ? JSON.stringify({ file: html }) : `Wrote ${html}`);
   }
   const { report } = await readReport(source, options);
-  const program = namesFor(source);
+  const names = namesFor(source);
   if (gate !== undefined) {
-    await print(json ? usageJson(report, program) : gateText(report, program)).catch((error) =>
+    await print(json ? usageJson(report, names) : gateText(report, names)).catch((error) =>
       printError(messageOf(error))
     );
     throw new ExitError(EXIT_STATUS[report.state]);
   }
-  await print(json ? usageJson(report, program) : usageText(report, program));
+  await print(json ? usageJson(report, names) : usageText(report, names));
 }
 
 /** Returns the names for sentences. Where the gate can probe, nothing has to be done for that. */
 function namesFor({ program, probe }: UsageSource): ProgramNames {
-  return probe === undefined ? program : { ...program, howToProbe: undefined };
+  return probe === undefined ? program : { ...program, howToProbe: "the gate (--gate)" };
 }
 
 /** Writes a report as a page. */

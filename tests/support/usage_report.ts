@@ -8,7 +8,7 @@ import {
   type Session,
   type UsageRow,
 } from "../../lib/usage/record/records.ts";
-import type { ProgramNames } from "../../lib/usage/output/wording.ts";
+import type { ProgramNames } from "../../lib/usage/output/phrase.ts";
 import { readAllSessions, type ReadSession } from "../../lib/usage/verdict/evidence.ts";
 import {
   reportUsage,
@@ -145,8 +145,7 @@ type ReportOptions = Partial<UsageReportOptions> & Omit<Record, "rows" | "sessio
 
 /** How the media server's sentences name its command and settings. */
 export const PROGRAM: ProgramNames = {
-  command: "media usage",
-  howToProbe: "set PUBLIC_URL",
+  howToProbe: "set PUBLIC_URL, and the gate",
   howNotToProbe: "set PUBLIC_URL= for this command",
   retainSetting: "USAGE_DAYS",
   howItStops: "stops with SIGTERM",

@@ -5,36 +5,36 @@ import type { IgnoredClient } from "../verdict/named_clients.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import { holdLines } from "./hold_sentences.ts";
 import { omissionsOf } from "./omission_sentences.ts";
-import { instant, type Item, joined, path, type Phrase, phrase } from "./phrase.ts";
-import { plural, type ProgramNames, routesText, sessionText } from "./wording.ts";
+import { instant, type Item, joined, p, path, type Phrase, program } from "./phrase.ts";
+import { plural, routesText, sessionText } from "./wording.ts";
 
 /** The limit on the lines of a gate on what its verdict leaves out. */
 const MAX_OF_GATE = 5;
 
 /** Lists the basis of a verdict, and what it leaves out. */
-export function basisItems(report: UsageReport, program: ProgramNames): Item[] {
+export function basisItems(report: UsageReport): Item[] {
   const lines = [
     ...ignoredLines(report.ignored),
     ...probeLines(report),
     ...otherDatesLines(report),
     ...holdLines(report),
     ...quietLines(report),
-    phrase(coverageText(report, program), unprobedText(report)),
+    p`${coverageText(report)}${unprobedText(report)}`,
   ];
-  return [...omissionsOf(report, program), ...lines.map((line) => ({ line }))];
+  return [...omissionsOf(report), ...lines.map((line) => ({ line }))];
 }
 
 /** Lists what the verdict of a gate leaves out, the weightiest first, and which calls it covers. */
-export function gateBasisLines(report: UsageReport, program: ProgramNames): Phrase[] {
+export function gateBasisLines(report: UsageReport): Phrase[] {
   const misspelt = ignoredLines(report.ignored.filter(({ isOnRecord }) => !isOnRecord));
-  const omissions = omissionsOf(report, program).map(({ line, alone = line }) => alone);
+  const omissions = omissionsOf(report).map(({ line, alone = line }) => alone);
   const all = [...quietLines(report), ...omissions];
   const lines = all.slice(0, MAX_OF_GATE - 1);
   const more = all.length - lines.length;
   const rest = more === 0
     ? ""
     : ` The report has ${plural(more, "more line")} on what the verdict leaves out.`;
-  return [...misspelt, ...lines, phrase(coverageText(report, program), rest)];
+  return [...misspelt, ...lines, p`${coverageText(report)}${rest}`];
 }
 
 /** Names the records in which no process reports. */
@@ -63,47 +63,34 @@ function probeLines({ probes }: UsageReport): Phrase[] {
 /** Says for which routes running processes announce other dates than those of the report. */
 export function otherDatesLines({ otherDates }: Pick<UsageReport, "otherDates">): Phrase[] {
   return otherDates.map(({ routes, announced, session, others }) => {
+    const names = joined(routes.map((route) => [path(route)]), ", ");
     const announce = routes.length === 1 ? "announces" : "announce";
-    return phrase(
-      joined(routes.map((route) => [path(route)]), ", "),
-      ` ${announce} `,
-      datesText(announced),
-      "; but ",
-      sessionText(session),
-      ": ",
-      datesText(others),
-    );
+    return p`${names} ${announce} ${datesText(announced)};
+      but ${sessionText(session)}: ${datesText(others)}`;
   });
 }
 
 function datesText({ deprecatedAt, sunsetAt, brownouts }: PolicyDates): Phrase {
   const dates = [
-    phrase("deprecation ", instant(deprecatedAt)),
-    sunsetAt === undefined ? ["no sunset"] : phrase("sunset ", instant(sunsetAt)),
-    ...brownouts.map(({ start, end }) => phrase("brownout ", instant(start), "/", instant(end))),
+    p`deprecation ${instant(deprecatedAt)}`,
+    sunsetAt === undefined ? p`no sunset` : p`sunset ${instant(sunsetAt)}`,
+    ...brownouts.map(({ start, end }) => p`brownout ${instant(start)}/${instant(end)}`),
   ];
   return joined(dates, ", ");
 }
 
 /** Says which calls a verdict covers, and whether a probe found a cache. */
-function coverageText({ probe }: UsageReport, { howToProbe }: ProgramNames): Phrase {
-  const covered = "The verdict covers the calls that reached the servers. ";
+function coverageText({ probe }: UsageReport): Phrase {
+  const covered = "The verdict covers the calls that reached the servers.";
   if (probe === undefined) {
-    const remedy = howToProbe === undefined
-      ? "the gate (--gate) checks for one."
-      : `${howToProbe}, and the gate checks for one.`;
-    return [`${covered}A cache in front may hide others: ${remedy}`];
+    return p`${covered} A cache in front may hide others: ${program("howToProbe")} checks for one.`;
   }
   const { url, probed, hidden } = probe;
   if (hidden.length > 0 || probed.length === 0) {
-    return [`${covered}A cache in front may hide others.`];
+    return p`${covered} A cache in front may hide others.`;
   }
-  const routes = routesText(probed);
-  return phrase(
-    `${covered}A probe of `,
-    routes,
-    ` through ${url} found no cache that hides others.`,
-  );
+  return p`${covered} A probe of ${routesText(probed)} through ${url} found no cache that hides
+    others.`;
 }
 
 /** Names the routes that are clear, but that neither a probe nor the record shows to be counted. */
@@ -117,9 +104,6 @@ function unprobedText({ verdicts, routes, probe }: UsageReport): Phrase {
   if (unprobed.length === 0) return [];
   const names = routesText(unprobed);
   const call = unprobed.length === 1 ? "call it" : "call each";
-  return phrase(
-    " No probe has shown that calls to ",
-    names,
-    ` are counted: ${call} once, and find the call in the report.`,
-  );
+  return p` No probe has shown that calls to ${names} are counted: ${call} once, and find the call in
+    the report.`;
 }

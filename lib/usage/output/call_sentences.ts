@@ -3,7 +3,7 @@
 import type { Policy } from "../../lifecycle/policy.ts";
 import type { DayNote } from "../verdict/day_notes.ts";
 import type { RouteUsage, UsageReport } from "../verdict/report.ts";
-import { date, instant, type Phrase, phrase } from "./phrase.ts";
+import { date, instant, p, type Phrase } from "./phrase.ts";
 import { MAX_IN_DETAIL, plural } from "./wording.ts";
 
 export function titleText(report: UsageReport): string {
@@ -19,25 +19,25 @@ export function byText({ client }: UsageReport): string {
  * whole days and part of 2027-06-15, UTC)".
  */
 export function periodText({ from, days, today, asOf }: UsageReport): Phrase {
-  const whole = `${plural(days, "whole day")} and part of `;
-  return phrase(date(from), " to ", instant(asOf), ` (${whole}`, date(today), ", UTC)");
+  return p`${date(from)} to ${instant(asOf)}
+    (${plural(days, "whole day")} and part of ${date(today)}, UTC)`;
 }
 
 /** Formats the period in a sentence, e.g. "from 2027-06-08 (as of 2027-06-15T12:00:00Z)". */
 export function spanText({ from, asOf }: UsageReport): Phrase {
-  return phrase("from ", date(from), " (as of ", instant(asOf), ")");
+  return p`from ${date(from)} (as of ${instant(asOf)})`;
 }
 
 /** Says as of when a report is, because it may be kept. */
 export function madeText({ asOf }: UsageReport): Phrase {
-  return phrase("As of ", instant(asOf), ".");
+  return p`As of ${instant(asOf)}.`;
 }
 
 /** Says how far back calls are on record. */
 export function sinceText({ onRecordSince }: UsageReport): Phrase {
   return onRecordSince === undefined
-    ? ["Nothing is on record yet."]
-    : phrase("On record since ", instant(onRecordSince), ".");
+    ? p`Nothing is on record yet.`
+    : p`On record since ${instant(onRecordSince)}.`;
 }
 
 /** Returns whether a report has so many routes that they are not shown in detail. */
@@ -52,13 +52,13 @@ export function requestsText({ calls, otherRequests }: RouteUsage): string {
 }
 
 export function sunsetText({ sunsetAt }: Partial<Policy> = {}): Phrase {
-  return phrase("Sunset: ", sunsetAt === undefined ? "no date set" : instant(sunsetAt), ".");
+  return p`Sunset: ${sunsetAt === undefined ? "no date set" : instant(sunsetAt)}.`;
 }
 
 /** Formats a note on a day, e.g. "brownout of 2027-06-10T09:00:00Z". */
 export function noteText(note: DayNote): Phrase {
-  if (note.kind === "not on record") return ["not fully on record"];
-  return note.start === undefined ? ["brownout"] : phrase("brownout of ", instant(note.start));
+  if (note.kind === "not on record") return p`not fully on record`;
+  return note.start === undefined ? p`brownout` : p`brownout of ${instant(note.start)}`;
 }
 
 /** The sentences that explain what is counted. */
@@ -68,4 +68,4 @@ export const RULES = [
   "Other requests would fail anyway, such as those for something that does not exist, or are OPTIONS" +
   " that were not refused.",
   "A brownout is a short planned outage that warns clients of the removal.",
-];
+] as const;

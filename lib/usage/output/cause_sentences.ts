@@ -5,8 +5,8 @@ import { type Gap, type GapKind, missingIn } from "../verdict/gaps.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import type { Cause, RouteVerdict } from "../verdict/verdict.ts";
 import { hiddenText } from "./hidden_sentences.ts";
-import { date, instant, joined, type Phrase, phrase } from "./phrase.ts";
-import { durationText, plural, processText, type ProgramNames } from "./wording.ts";
+import { date, instant, joined, p, type Phrase, program } from "./phrase.ts";
+import { durationText, plural, processText } from "./wording.ts";
 
 /** What a sentence calls routes. */
 export interface RoutesNamed {
@@ -21,66 +21,45 @@ export function causesText(
   { causes, clearFrom, gaps }: RouteVerdict,
   routes: RoutesNamed,
   report: UsageReport,
-  program: ProgramNames,
 ): Phrase {
   const texts = causes.map((cause) =>
-    cause.cause === "gaps"
-      ? missingText(cause, gaps, report, program)
-      : causeText(cause, routes, report, program)
+    cause.cause === "gaps" ? missingText(cause, gaps, report) : causeText(cause, routes, report)
   );
   const reasons = joined(texts, "; ");
   if (clearFrom === undefined || clearFrom === report.today) return reasons;
-  return phrase(reasons, "; the verdict cannot be clear before ", date(clearFrom));
+  return p`${reasons}; the verdict cannot be clear before ${date(clearFrom)}`;
 }
 
 function causeText(
   cause: Exclude<Cause, { readonly cause: "gaps" }>,
   routes: RoutesNamed,
   report: UsageReport,
-  program: ProgramNames,
 ): Phrase {
   const { retainDays, days } = report;
   switch (cause.cause) {
     case "too young": {
       if (!cause.isRetained) {
-        return [
-          `${program.retainSetting}=${retainDays} keeps fewer than the ${days} whole days asked ` +
-          "for: raise it, or ask for fewer",
-        ];
+        return p`${program("retainSetting")}=${String(retainDays)} keeps fewer than the
+          ${String(days)} whole days asked for: raise it, or ask for fewer`;
       }
       return cause.since === undefined
-        ? phrase("no process has counted ", routes.object, " yet")
-        : phrase("the record", routes.attribute, " starts at ", instant(cause.since));
+        ? p`no process has counted ${routes.object} yet`
+        : p`the record${routes.attribute} starts at ${instant(cause.since)}`;
     }
     case "no process":
-      return phrase(
-        "no process has counted ",
-        routes.object,
-        " since ",
-        instant(cause.since),
-        ": start one, or check that processes use this database",
-      );
+      return p`no process has counted ${routes.object} since ${instant(cause.since)}: start one, or
+        check that processes use this database`;
     case "not counted":
-      return phrase(
-        processText(cause),
-        " counts other routes, and not ",
-        routes.object,
-        ": mount the same routes in every process",
-      );
+      return p`${processText(cause)} counts other routes, and not ${routes.object}: mount the same
+        routes in every process`;
     case "clock behind": {
       const { databaseTime, now } = cause.time;
-      return phrase(
-        "by the clock of ",
-        cause.record,
-        " it is ",
-        instant(databaseTime),
-        ", though its last report came at ",
-        instant(now),
-        ": correct the clock if it is wrong; otherwise start a process, which starts the record again",
-      );
+      return p`by the clock of ${cause.record} it is ${instant(databaseTime)}, though its last
+        report came at ${instant(now)}: correct the clock if it is wrong; otherwise start a process,
+        which starts the record again`;
     }
     case "hidden":
-      return hiddenText(cause.hidden, routes.object, report, program);
+      return hiddenText(cause.hidden, routes.object, report);
   }
 }
 
@@ -89,23 +68,21 @@ function missingText(
   { missingMs, limitMs }: Extract<Cause, { readonly cause: "gaps" }>,
   gaps: readonly Gap[],
   { days, from, asOf }: UsageReport,
-  { howToAvoidStops }: ProgramNames,
 ): Phrase {
   const missingBy = (kind: GapKind) =>
     missingIn(gaps.filter((gap) => gap.kind === kind), { start: Date.parse(from), end: asOf });
   const silent = missingBy("silent") / SHORTEST_GAP_MS;
   const advice = missingBy("stop") > missingMs / 2
-    ? `: ${howToAvoidStops}`
+    ? p`: ${program("howToAvoidStops")}`
     : missingBy("silent") > missingMs / 2
-    ? ": find out why they end"
-    : ""; // the gaps say it, or only time mends them
+    ? p`: find out why they end`
+    : []; // the gaps say it, or only time mends them
   const counting = silent === 0
     ? ""
     : `, counting a minute for each of ${
       plural(silent, "process", "es")
     } that died or were cut off`;
-  return [
-    `${durationText(missingMs)} of the ${days === 1 ? "day" : `${days} days`} are not on record` +
-    `${counting}, and a verdict allows for less than ${durationText(limitMs)}${advice}`,
-  ];
+  const period = days === 1 ? "day" : `${days} days`;
+  return p`${durationText(missingMs)} of the ${period} are not on record${counting}, and a verdict
+    allows for less than ${durationText(limitMs)}${advice}`;
 }

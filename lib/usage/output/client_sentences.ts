@@ -2,7 +2,7 @@
 
 import { PHASES } from "../../lifecycle/policy.ts";
 import type { ClientUsage } from "../verdict/sums.ts";
-import { instant, joined, type Phrase, phrase } from "./phrase.ts";
+import { instant, joined, p, type Phrase } from "./phrase.ts";
 import { count, MAX_LISTED, plural } from "./wording.ts";
 
 /**
@@ -18,11 +18,9 @@ export function phasesText({ phases, brownouts }: ClientUsage): Phrase {
 /** Formats the calls in each brownout, e.g. "5 calls in the brownout of … (503)". */
 export function brownoutTexts(brownouts: ClientUsage["brownouts"]): Phrase[] {
   return brownouts.map(({ start, status, calls }) =>
-    phrase(
-      `${plural(calls, "call")} in the brownout of `,
-      instant(Date.parse(start)),
-      status === undefined ? "" : ` (${status})`,
-    )
+    p`${plural(calls, "call")} in the brownout of ${instant(Date.parse(start))}${
+      status === undefined ? "" : ` (${status})`
+    }`
   );
 }
 

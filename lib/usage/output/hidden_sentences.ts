@@ -3,8 +3,7 @@
 import { PROBE_FIELD } from "../record/client_names.ts";
 import type { Answer, HiddenCalls } from "../verdict/hidden_calls.ts";
 import type { UsageReport } from "../verdict/report.ts";
-import { instant, type Phrase, phrase } from "./phrase.ts";
-import type { ProgramNames } from "./wording.ts";
+import { instant, p, type Phrase, program } from "./phrase.ts";
 
 /**
  * Says why calls to routes may not reach the servers. It may be more than one sentence.
@@ -15,7 +14,6 @@ export function hiddenText(
   hidden: HiddenCalls,
   routes: Phrase,
   { probe }: Pick<UsageReport, "probe">,
-  program: ProgramNames,
 ): Phrase {
   const url = probe?.url ?? ""; // calls are hidden only by what a probe found
   switch (hidden.reason) {
@@ -24,30 +22,18 @@ export function hiddenText(
     case "phase ends":
       return uncachedText("just before a phase ends", routes, hidden.until);
     case "too many probes":
-      return [
-        "too many probes were counted today, so this one has no line of its own: probe again " +
-        "tomorrow (UTC)",
-      ];
+      return p`too many probes were counted today, so this one has no line of its own: probe again
+        tomorrow (UTC)`;
     case "cached":
-      return phrase(
-        `a cache in front of ${url} answers calls to `,
-        routes,
-        " for the servers: exclude ",
-        routes,
-        " from the cache",
-      );
+      return p`a cache in front of ${url} answers calls to ${routes} for the servers: exclude ${routes}
+        from the cache`;
     default:
-      return [`${url} ${answerText(hidden)}. To leave the probe out, ${program.howNotToProbe}`];
+      return p`${url} ${answerText(hidden)}. To leave the probe out, ${program("howNotToProbe")}`;
   }
 }
 
 function uncachedText(when: string, routes: Phrase, until: number): Phrase {
-  return phrase(
-    `no response may be cached ${when}, so probe `,
-    routes,
-    " after ",
-    instant(until),
-  );
+  return p`no response may be cached ${when}, so probe ${routes} after ${instant(until)}`;
 }
 
 function answerText(answer: Answer): string {

@@ -3,7 +3,7 @@
 import { notableHolds } from "../../lifecycle/hold.ts";
 import type { Policy, PolicyHold } from "../../lifecycle/policy.ts";
 import type { UsageReport } from "../verdict/report.ts";
-import { enumerated, instant, type Phrase, phrase, textOf } from "./phrase.ts";
+import { enumerated, instant, p, type Phrase, textOf } from "./phrase.ts";
 import { routesText } from "./wording.ts";
 
 /** Lists the holds of a report's period, with their routes. Equal ones are listed once. */
@@ -18,27 +18,23 @@ export function holdLines({ policies, routes, from, asOf }: UsageReport): Phrase
       lines.set(textOf(text), { text, held: [...held, route] });
     }
   }
-  return [...lines.values()].map(({ text, held }) => phrase(routesText(held), ": ", text));
+  return [...lines.values()].map(({ text, held }) => p`${routesText(held)}: ${text}`);
 }
 
 /** Formats a hold, e.g. "held until … (billing is down): the brownout from … to … was called off". */
 function holdText(hold: PolicyHold): Phrase {
   const effects = effectTexts(hold);
-  return phrase(
-    "held until ",
-    instant(hold.end),
-    ` (${hold.because})`,
-    effects.length === 0 ? "" : phrase(": ", enumerated(effects)),
-  );
+  const calledOff = effects.length === 0 ? [] : p`: ${enumerated(effects)}`;
+  return p`held until ${instant(hold.end)} (${hold.because})${calledOff}`;
 }
 
 /** Says what a hold called off. */
 export function effectTexts({ brownouts, sunsetAt }: PolicyHold): Phrase[] {
   const effects = brownouts.map(({ start, end }) =>
-    phrase("the brownout from ", instant(start), " to ", instant(end), " was called off")
+    p`the brownout from ${instant(start)} to ${instant(end)} was called off`
   );
   if (sunsetAt === undefined) return effects;
-  return [...effects, phrase("the sunset at ", instant(sunsetAt), " was put off until then")];
+  return [...effects, p`the sunset at ${instant(sunsetAt)} was put off until then`];
 }
 
 /** Formats what holds on a policy say at an instant. */

@@ -5,8 +5,7 @@ import type { UsageReport } from "../verdict/report.ts";
 import type { RouteVerdict } from "../verdict/verdict.ts";
 import { otherDatesLines } from "./basis_sentences.ts";
 import { hiddenText } from "./hidden_sentences.ts";
-import { textOf } from "./phrase.ts";
-import type { ProgramNames } from "./wording.ts";
+import { type ProgramNames, textOf } from "./phrase.ts";
 
 /** The limit on gaps in the JSON. `gapCount` counts them all. */
 const MAX_GAPS = 1_000;
@@ -33,11 +32,12 @@ const INSTANTS = new Set([
  * `verdict`, and other dates and the reasons of hidden calls are lines for people. Of very many gaps,
  * it has the latest.
  */
-export function usageJson(report: UsageReport, program: ProgramNames): string {
+export function usageJson(report: UsageReport, names: ProgramNames): string {
   const { state: verdict, gaps, ...members } = report;
-  const probe = report.probe && withReasons(report.probe, report, program);
-  const verdicts = report.verdicts.map((each) => membersOf(each, report, program));
-  const otherDates = otherDatesLines(report).map(textOf);
+  const reasonOf = (hidden: HiddenCalls) => textOf(hiddenText(hidden, ["it"], report), names);
+  const probe = report.probe && withReasons(report.probe, reasonOf);
+  const verdicts = report.verdicts.map((each) => membersOf(each, reasonOf));
+  const otherDates = otherDatesLines(report).map((line) => textOf(line));
   return JSON.stringify(
     {
       verdict,
@@ -53,14 +53,12 @@ export function usageJson(report: UsageReport, program: ProgramNames): string {
 }
 
 /** The gaps of a route are among those of the report. */
-function membersOf(verdict: RouteVerdict, report: UsageReport, program: ProgramNames) {
+function membersOf(verdict: RouteVerdict, reasonOf: (hidden: HiddenCalls) => string) {
   const { route, calls, clients, state, causes, gaps: _, ...rest } = verdict;
   return {
     ...{ route, verdict: state, calls, clients },
     causes: causes.map((cause) =>
-      cause.cause === "hidden"
-        ? { ...cause, hidden: textOf(hiddenText(cause.hidden, ["it"], report, program)) }
-        : cause
+      cause.cause === "hidden" ? { ...cause, hidden: reasonOf(cause.hidden) } : cause
     ),
     ...rest,
   };
@@ -69,15 +67,14 @@ function membersOf(verdict: RouteVerdict, report: UsageReport, program: ProgramN
 /** Gives the sentences on hidden calls, if there can be any, in place of their facts. */
 function withReasons(
   facts: object & { readonly hidden?: readonly HiddenCalls[] },
-  report: UsageReport,
-  program: ProgramNames,
+  reasonOf: (hidden: HiddenCalls) => string,
 ) {
   const { hidden } = facts;
   if (hidden === undefined) return facts;
-  const reasons = hidden.map((each) => {
-    return { route: each.route, reason: textOf(hiddenText(each, ["it"], report, program)) };
-  });
-  return { ...facts, hidden: reasons };
+  return {
+    ...facts,
+    hidden: hidden.map((each) => ({ route: each.route, reason: reasonOf(each) })),
+  };
 }
 
 function replace(name: string, value: unknown): unknown {

@@ -5,15 +5,8 @@ import type { ClientHistory } from "../record/records.ts";
 import type { UsageReport } from "../verdict/report.ts";
 import { longestShown, type SilentClient } from "../verdict/rhythms.ts";
 import { gapItems } from "./gap_sentences.ts";
-import { date, instant, type Item, path, type Phrase, phrase } from "./phrase.ts";
-import {
-  count,
-  MAX_IN_DETAIL,
-  namesText,
-  plural,
-  type ProgramNames,
-  routesText,
-} from "./wording.ts";
+import { date, instant, type Item, p, path, type Phrase } from "./phrase.ts";
+import { count, MAX_IN_DETAIL, namesText, plural, routesText } from "./wording.ts";
 
 /** What verdicts leave out. */
 interface Omission extends Item {
@@ -22,10 +15,10 @@ interface Omission extends Item {
 }
 
 /** Lists what the verdicts leave out, the weightiest first. */
-export function omissionsOf(report: UsageReport, program: ProgramNames): Omission[] {
+export function omissionsOf(report: UsageReport): Omission[] {
   const others = [...clientErrorLines(report), ...onRecordLines(report)];
   return [
-    ...gapItems(report, program),
+    ...gapItems(report),
     ...announcedLines(report).map((line) => ({ line })),
     ...earlierOmissions(report),
     ...others.map((line) => ({ line })),
@@ -40,13 +33,8 @@ function announcedLines({ verdicts }: UsageReport): Phrase[] {
   return [...sunsets].map((until) => {
     const routes = announced.filter(({ announcedUntil }) => announcedUntil === until);
     const names = routesText(routes.map(({ route }) => route));
-    return phrase(
-      "Announced until ",
-      instant(until),
-      ": deleting ",
-      names,
-      " before then breaks the announcement.",
-    );
+    return p`Announced until ${instant(until)}: deleting ${names} before then breaks the
+      announcement.`;
   });
 }
 
@@ -57,13 +45,13 @@ function earlierOmissions({ verdicts, from }: UsageReport): Omission[] {
       const listed = earlier.slice(0, MAX_IN_DETAIL);
       const more = earlier.length - listed.length;
       const clients = plural(earlier.length, "client");
-      const line = phrase(`${clients} last called `, path(route), " before ", date(from), ":");
+      const line = p`${clients} last called ${path(route)} before ${date(from)}:`;
       return {
         line,
-        alone: phrase(line, ` ${namesText(earlier.map(({ client }) => client))}`),
+        alone: p`${line} ${namesText(earlier.map(({ client }) => client))}`,
         below: [
           ...listed.map(historyText),
-          ...more > 0 ? [[`and ${count(more)} more, which --json lists`]] : [],
+          ...more > 0 ? [p`and ${count(more)} more, which --json lists`] : [],
         ],
       };
     });
@@ -72,25 +60,22 @@ function earlierOmissions({ verdicts, from }: UsageReport): Omission[] {
 /** Formats the days of a client, e.g. "app a: 9 calls on 3 days from … to …, at most 7 days apart". */
 function historyText({ client, calls, days, first, last, pause }: ClientHistory): Phrase {
   const span = days === 1
-    ? phrase(" on ", date(last))
-    : phrase(` on ${plural(days, "day")} from `, date(first), " to ", date(last));
-  const apart = pause === undefined ? "" : `, at most ${plural(pause, "day")} apart`;
-  return phrase(`${client}: ${plural(calls, "call")}`, span, apart);
+    ? p` on ${date(last)}`
+    : p` on ${plural(days, "day")} from ${date(first)} to ${date(last)}`;
+  return p`${client}: ${plural(calls, "call")}${span}${apartText(pause)}`;
+}
+
+function apartText(pause: number | undefined): string {
+  return pause === undefined ? "" : `, at most ${plural(pause, "day")} apart`;
 }
 
 /** Formats what a client's rhythm makes due, and until when. */
 export function dueText(silent: SilentClient, isWithRoute: boolean): Phrase {
   const { route, client, calls, days, pause, last, silentFrom } = silent;
-  const apart = pause === undefined ? "" : `, at most ${plural(pause, "day")} apart`;
-  return phrase(
-    `${client}: ${plural(calls, "call")}`,
-    isWithRoute ? phrase(" to ", path(route)) : [],
-    ` on ${plural(days, "day")}${apart}, the last on `,
-    date(last),
-    "; silent for longer than that from ",
-    date(silentFrom),
-    " on",
-  );
+  const to = isWithRoute ? p` to ${path(route)}` : [];
+  const on = p`on ${plural(days, "day")}${apartText(pause)}`;
+  return p`${client}: ${plural(calls, "call")}${to} ${on}, the last on ${date(last)};
+    silent for longer than that from ${date(silentFrom)} on`;
 }
 
 /** Says how far back calls are on record, and so what clear verdicts cannot see. */
@@ -101,9 +86,7 @@ function onRecordLines({ verdicts, onRecordSince, asOf, isByRhythm }: UsageRepor
   const rare = isByRhythm
     ? `less often than every ${plural(days, "day")} may not have shown its rhythm yet`
     : "more rarely may not be on it";
-  return [
-    phrase("The record starts on ", date(dayOf(onRecordSince)), `: a client that calls ${rare}.`),
-  ];
+  return [p`The record starts on ${date(dayOf(onRecordSince))}: a client that calls ${rare}.`];
 }
 
 /** Names who was answered 4xx, and so may have read that as an answer. */
@@ -114,9 +97,7 @@ function clientErrorLines({ clientErrors }: UsageReport): Phrase[] {
     const requests = errors.reduce((sum, { requests }) => sum + requests, 0);
     const clients = [...new Set(errors.map(({ client }) => client))];
     const were = requests === 1 ? "was" : "were";
-    return [
-      `${plural(requests, "other request")} by ${plural(clients.length, "client")} ${were} ` +
-      `answered ${status}: ${namesText(clients)}`,
-    ];
+    return p`${plural(requests, "other request")} by ${plural(clients.length, "client")} ${were}
+      answered ${status}: ${namesText(clients)}`;
   });
 }

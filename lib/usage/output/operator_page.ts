@@ -15,10 +15,10 @@ import {
 } from "./call_sentences.ts";
 import { columnsOf } from "./client_columns.ts";
 import { picture } from "./picture.ts";
-import { details, htmlOf, list, listOfItems, pathText, phrase } from "./phrase.ts";
+import { details, htmlOf, list, listOfItems, p, pathText, type ProgramNames } from "./phrase.ts";
 import { OPERATOR_PAGE_STYLE, reportPage } from "./report_page.ts";
 import { dueLines, routeLines, verdictText } from "./verdict_sentences.ts";
-import { MAX_LISTED, plural, type ProgramNames } from "./wording.ts";
+import { MAX_LISTED, plural } from "./wording.ts";
 
 /** The style's class for the colour of each verdict. */
 const COLOURS = {
@@ -28,18 +28,18 @@ const COLOURS = {
   unknown: "deprecated",
 };
 
-export function usagePage(report: UsageReport, program: ProgramNames): string {
+export function usagePage(report: UsageReport, names: ProgramNames): string {
   const { routes, state } = report;
   return reportPage(
     titleText(report),
     OPERATOR_PAGE_STYLE,
-    `<p>${htmlOf(phrase(periodText(report), "."))}</p>
+    `<p>${htmlOf(p`${periodText(report)}.`)}</p>
 <section class="banner ${COLOURS[state]}" aria-label="Verdict">
-<p><strong>${htmlOf(verdictText(report, program))}</strong></p>
+<p><strong>${htmlOf(verdictText(report), names)}</strong></p>
 </section>
-${section("The verdict on each route", list(routeLines(report, program)))}
+${section("The verdict on each route", list(routeLines(report), names))}
 ${section("Who may call again", list(dueLines(report, report.judged.length > 1)))}
-${section("What the verdict leaves out", listOfItems(basisItems(report, program)))}
+${section("What the verdict leaves out", listOfItems(basisItems(report), names))}
 ${clientSection(report)}
 ${routes.map((route) => routeSection(route, report)).join("\n")}
 ${section("What is counted", list([...RULES.map((rule) => [rule]), sinceText(report)]))}`,

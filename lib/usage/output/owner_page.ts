@@ -19,10 +19,10 @@ import {
   htmlOf,
   instant,
   list,
+  p,
   path as routePath,
   pathText,
   type Phrase,
-  phrase,
 } from "./phrase.ts";
 import { PICTURE_STYLE, reportPage } from "./report_page.ts";
 import { plural } from "./wording.ts";
@@ -53,10 +53,10 @@ export function ownerPage(report: UsageReport, options: OwnerPageOptions): strin
   });
   const name = bareNameOf(client);
   const host = publicUrl === undefined ? "" : ` of ${new URL(publicUrl).host}`;
-  const origin = `<p>${htmlOf(phrase("Made at ", instant(now), ` by the operator${host}.`))}</p>`;
+  const origin = `<p>${htmlOf(p`Made at ${instant(now)} by the operator${host}.`)}</p>`;
   const [first] = endpoints;
   if (usage === undefined || first === undefined) {
-    const text = `<p>${htmlOf(phrase("No call was recorded since ", date(from), "."))}</p>`;
+    const text = `<p>${htmlOf(p`No call was recorded since ${date(from)}.`)}</p>`;
     return reportPage(`${name} called no deprecated paths${host}`, "", `${origin}\n${text}`);
   }
   const notice = noticeAt(first.policy, endpoints, { now });
@@ -96,14 +96,8 @@ ${pictures.join("\n")}`,
 
 /** Renders the number of calls, and the number in each brownout. */
 function renderCalls({ calls, last, brownouts }: ClientUsage, report: UsageReport): string {
-  const total = phrase(
-    `${plural(calls, "call")} since `,
-    date(report.from),
-    ", the last recorded at ",
-    instant(last),
-    `. ${RULES[0]} `,
-    sinceText(report),
-  );
+  const total = p`${plural(calls, "call")} since ${date(report.from)}, the last recorded at
+    ${instant(last)}. ${RULES[0]} ${sinceText(report)}`;
   return `<p>${htmlOf(total)}</p>\n${list(brownoutTexts(brownouts))}`;
 }
 
@@ -124,18 +118,10 @@ function announcementText(
   if (hasDate && dated === since) fields.push("Sunset");
   if (hasLink) fields.push("Link");
   const later = hasDate && dated > since
-    ? phrase(", and with ", codeName("Sunset"), " since ", instant(dated))
+    ? p`, and with ${codeName("Sunset")} since ${instant(dated)}`
     : [];
-  return phrase(
-    "By the record, every call to ",
-    routePath(route),
-    " has been answered with ",
-    enumerated(fields.map((field) => [codeName(field)])),
-    " since ",
-    instant(since),
-    later,
-    ".",
-  );
+  return p`By the record, every call to ${routePath(route)} has been answered with
+    ${enumerated(fields.map((field) => [codeName(field)]))} since ${instant(since)}${later}.`;
 }
 
 function renderReleases({ client, calls, releases }: ClientUsage, { from }: UsageReport): string {
@@ -145,10 +131,10 @@ function renderReleases({ client, calls, releases }: ClientUsage, { from }: Usag
   const have = unnamed === 1 ? "has" : "have";
   const limit = unnamed > 0 ? `; ${plural(unnamed, "call")} ${have} no ${one} on record` : "";
   const lines = releases.map(({ release, calls, last }) =>
-    phrase(`${release}: ${plural(calls, "call")}, the last recorded at `, instant(last))
+    p`${release}: ${plural(calls, "call")}, the last recorded at ${instant(last)}`
   );
   return `<h3>${title}</h3>
 ${list(lines)}
-<p>${htmlOf(phrase(`No other ${one} is on record since `, date(from), `${limit}.`))}
+<p>${htmlOf(p`No other ${one} is on record since ${date(from)}${limit}.`)}
 Name and release are what a client says in <code>User-Agent</code>.</p>`;
 }

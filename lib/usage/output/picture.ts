@@ -5,7 +5,7 @@ import { escape, time } from "../../pages/html.ts";
 import { type DayNote, notesOf } from "../verdict/day_notes.ts";
 import type { RouteUsage } from "../verdict/report.ts";
 import { noteText } from "./call_sentences.ts";
-import { date, details, joined, list, type Phrase, phrase, titleOf } from "./phrase.ts";
+import { date, details, joined, list, p, type Phrase, titleOf } from "./phrase.ts";
 import { plural } from "./wording.ts";
 
 /** The position of the axis, in percent from the top. */
@@ -37,8 +37,8 @@ export function picture(
   const bars = days.map((usage, x) => {
     const { day, calls, byPhase } = usage;
     const notes = notesOf(usage, policy);
-    const note = notes.length === 0 ? [] : phrase(" (", joined(notes.map(noteText), "; "), ")");
-    const text = phrase(date(day), `: ${plural(calls, "call")}`, note);
+    const note = notes.length === 0 ? [] : p` (${joined(notes.map(noteText), "; ")})`;
+    const text = p`${date(day)}: ${plural(calls, "call")}${note}`;
     const isBrief = isShort && calls === 0;
     if (calls > 0 || notes.length > 0 && !isBrief) numbers.push(text);
     const left = x + (1 - width) / 2;

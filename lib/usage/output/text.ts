@@ -16,63 +16,59 @@ import {
   titleText,
 } from "./call_sentences.ts";
 import { columnsOf } from "./client_columns.ts";
-import { type Item, type Phrase, textOf } from "./phrase.ts";
+import { joined, p, type Phrase, type ProgramNames, textOf } from "./phrase.ts";
 import { dueLines, routeLine, routeLines, verdictText } from "./verdict_sentences.ts";
-import { count, MAX_LISTED, plural, type ProgramNames } from "./wording.ts";
+import { count, MAX_LISTED, plural } from "./wording.ts";
 
 /** The length of the longest bar, in characters. */
 const BAR_LENGTH = 40;
 
 /** Formats the report: the verdict first, then who calls, and then how that is known. */
-export function usageText(report: UsageReport, program: ProgramNames): string {
+export function usageText(report: UsageReport, names: ProgramNames): string {
   const { judged, routes, clients } = report;
-  return [
-    ...judged.length === 0 ? [titleText(report)] : [],
-    textOf(verdictText(report, program)),
-    ...routes.map((route) => routeText(route, report, program)),
-    ...clients.length === 0 ? [] : [daysText(report)],
-    basisItems(report, program).flatMap(linesOf).join("\n"),
-    [
-      `${titleText(report)} from ${textOf(periodText(report))}`,
-      `${textOf(madeText(report))} ${textOf(sinceText(report))}`,
-      ...RULES,
-    ].join("\n"),
-  ].join("\n\n");
+  const parts = [
+    ...judged.length === 0 ? [[titleText(report)]] : [],
+    verdictText(report),
+    ...routes.map((route) => routeText(route, report)),
+    ...clients.length === 0 ? [] : [[daysText(report)]],
+    inLines(basisItems(report).flatMap(({ line, below = [] }) => [line, ...indented(below)])),
+    inLines([
+      p`${titleText(report)} from ${periodText(report)}`,
+      p`${madeText(report)} ${sinceText(report)}`,
+      ...RULES.map((rule) => [rule]),
+    ]),
+  ];
+  return textOf(joined(parts, "\n\n"), names);
 }
 
 /** Formats the verdict in a line, then that on each of several routes, and then what they leave out. */
-export function gateText(report: UsageReport, program: ProgramNames): string {
-  const lines = [
-    verdictText(report, program),
-    ...routeLines(report, program),
-    ...gateBasisLines(report, program),
-  ];
-  return lines.map(textOf).join("\n");
+export function gateText(report: UsageReport, names: ProgramNames): string {
+  const lines = [verdictText(report), ...routeLines(report), ...gateBasisLines(report)];
+  return textOf(inLines(lines), names);
 }
 
-function linesOf({ line, below = [] }: Item): string[] {
-  return [textOf(line), ...indented(below)];
+function inLines(lines: readonly Phrase[]): Phrase {
+  return joined(lines, "\n");
 }
 
-function indented(lines: readonly Phrase[]): string[] {
-  return lines.map((line) => `  ${textOf(line)}`);
+function indented(lines: readonly Phrase[]): Phrase[] {
+  return lines.map((line) => p`  ${line}`);
 }
 
 /** Formats the verdict on a route, its dates, and its clients as a table. */
-function routeText(usage: RouteUsage, report: UsageReport, program: ProgramNames): string {
+function routeText(usage: RouteUsage, report: UsageReport): Phrase {
   const { verdicts, policies } = report;
   const { route, clients, otherRequests } = usage;
   const verdict = verdicts.find((each) => each.route === route);
-  const sunset = textOf(sunsetText(policies[route]));
   const others = otherRequests > 0 ? `; ${plural(otherRequests, "other request")}` : "";
   const line = verdict === undefined || verdicts.length < 2
-    ? `${route}: ${requestsText(usage)}. ${sunset}`
-    : `${textOf(routeLine(verdict, report, program))}${others}. ${sunset}`;
-  return [
-    line,
-    ...tableLines(clients).map((line) => `  ${line}`),
+    ? p`${route}: ${requestsText(usage)}`
+    : p`${routeLine(verdict, report)}${others}`;
+  return inLines([
+    p`${line}. ${sunsetText(policies[route])}`,
+    ...indented(tableLines(clients).map((line) => [line])),
     ...indented(verdict === undefined ? [] : dueLines(verdict)),
-  ].join("\n");
+  ]);
 }
 
 /** Formats the calls to each route by day. */

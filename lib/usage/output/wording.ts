@@ -1,23 +1,7 @@
-/** How numbers, spans of time and long lists are written, and what a program is called. */
+/** How numbers, spans of time and long lists are written, and what processes are called. */
 
 import type { ProcessIdentity, Session } from "../record/records.ts";
-import { enumerated, instant, path, type Phrase, phrase } from "./phrase.ts";
-
-/** The names of a program's command and settings, for sentences. */
-export interface ProgramNames {
-  /** The command as it is typed, e.g. `deno task media usage`. */
-  readonly command: string;
-  /** The instruction to have routes probed, e.g. "set PUBLIC_URL"; `undefined` if none is needed. */
-  readonly howToProbe: string | undefined;
-  /** The instruction to leave the probe out, e.g. "set PUBLIC_URL= for this command". */
-  readonly howNotToProbe: string;
-  /** The setting of the days to retain, e.g. `USAGE_DAYS`. */
-  readonly retainSetting: string;
-  /** What a process does that says that it stops, e.g. "stops with SIGTERM". */
-  readonly howItStops: string;
-  /** The instruction to have no time without a process, e.g. "keep a server running". */
-  readonly howToAvoidStops: string;
-}
+import { enumerated, instant, p, path, type Phrase } from "./phrase.ts";
 
 /** The limit on lines in a list, or names in a cell. The JSON has them all. Routes have no limit. */
 export const MAX_LISTED = 25;
@@ -47,9 +31,7 @@ export function processText({ process }: ProcessName): Phrase {
 
 /** Names a session, e.g. "session 3d3a… (process 4711 on web-1, started at 2026-11-22T03:00:00Z)". */
 export function sessionText({ id, process }: Pick<Session, "id" | "process">): Phrase {
-  const { machine, pid, started } = process;
-  const place = machine === undefined ? "" : ` on ${machine}`;
-  return phrase(`session ${id} (process ${pid}${place}, started at `, instant(started), ")");
+  return p`session ${id} (${processText({ process })}, started at ${instant(process.started)})`;
 }
 
 /** Names routes, e.g. "/v1/songs and /v1/albums", or counts them, e.g. "40 routes". */
@@ -71,7 +53,7 @@ type Span = { readonly start: number; readonly end?: number | undefined };
 
 /** Formats an interval with its length, e.g. "2027-06-10T09:00:00Z to … (10 min)". */
 export function intervalText({ start, end = start }: Span): Phrase {
-  return phrase(instant(start), " to ", instant(end), ` (${durationText(end - start)})`);
+  return p`${instant(start)} to ${instant(end)} (${durationText(end - start)})`;
 }
 
 /** Formats how long intervals took together, e.g. "3 h 10 min". */

@@ -117,7 +117,7 @@ Deno.test("usageText() lists up to 25 clients", async () => {
 Deno.test("the report says how a cache in front can be found, if nothing was probed", async () => {
   const covered = "A cache in front may hide others: ";
   assertStringIncludes(
-    usageText(await report([], ALWAYS), { ...PROGRAM, howToProbe: undefined }),
+    usageText(await report([], ALWAYS), { ...PROGRAM, howToProbe: "the gate (--gate)" }),
     `${covered}the gate (--gate) checks for one.`,
   );
   assertStringIncludes(
