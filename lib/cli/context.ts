@@ -5,6 +5,8 @@ import type { OpenOptions } from "../database/open_options.ts";
 import type { DatabasePlace } from "../database/place.ts";
 import { DENO_RUNTIME } from "../database/sqlite/deno_runtime.ts";
 import { argument } from "../input/arguments.ts";
+import { type Draft, openDraft } from "../input/draft.ts";
+import { isWithin, refusalOfStoragePath } from "../publishing/storage_paths.ts";
 import type { Config } from "../server/config.ts";
 import type { Handler, HandlerOptions } from "../server/handler.ts";
 import type { Route } from "../server/route.ts";
@@ -94,6 +96,17 @@ export function fromUser(path: string): string {
   const folder = Deno.cwd();
   const isTask = resolve(import.meta.dirname ?? "", "../..") === folder;
   return resolve(isTask && Deno.env.get("INIT_CWD") || folder, path);
+}
+
+/**
+ * Opens a file to write: see {@linkcode openDraft}.
+ *
+ * @param storagePaths The files and folders of storage, to be refused.
+ */
+export async function openOutput(name: string, storagePaths: readonly string[]): Promise<Draft> {
+  const place = fromUser(name);
+  if (await isWithin(place, storagePaths)) throw refusalOfStoragePath(name);
+  return await openDraft(name, place);
 }
 
 export const tokenArgument = argument("a version 4 UUID", parseToken);

@@ -12,8 +12,14 @@ import type { Kind } from "../storage/item.ts";
 import { newToken } from "../storage/token.ts";
 import { type OpenLedger, openLedgerToRead } from "../usage/record/open_ledger.ts";
 import { type RecordOptions, usageCommand, type UsageSource } from "../usage/usage_command.ts";
-import { type Context, EXISTING, fromUser, openLedgerOf, withStorage } from "./context.ts";
-import { openOutput } from "./output_file.ts";
+import {
+  type Context,
+  EXISTING,
+  fromUser,
+  openLedgerOf,
+  openOutput,
+  withStorage,
+} from "./context.ts";
 import { print, printError } from "./print.ts";
 
 export const PROGRAM = {
@@ -125,11 +131,7 @@ function sourceOf(
     async openFile(name) {
       onStopSignal((signal) => Deno.exit(exitStatusOf(signal))); // which removes the draft
       const files = [...storagePathsOf(config), ...places.flatMap(({ files }) => files)];
-      const { write, close, discard } = await openOutput(name, files);
-      return {
-        write: (page) => write(new TextEncoder().encode(page)).finally(close),
-        discard,
-      };
+      return await openOutput(name, files);
     },
   };
 }

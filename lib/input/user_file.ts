@@ -14,7 +14,7 @@ export async function readable<T>(path: string, operation: () => Promise<T>): Pr
 
 /** Returns the refusal of a file or folder that cannot be read. */
 export function refusalOfReading(path: string, cause: unknown): RefusedError {
-  if (!(cause instanceof Deno.errors.NotFound)) {
+  if (!isNamed(cause, "NotFound")) {
     return new RefusedError(`${quoted(path)} cannot be read`, {
       kind: "unreadable",
       cause: reasonOf(cause),
@@ -36,9 +36,14 @@ const SYSTEM_FILE_REASON =
 
 /** Explains why Deno 2.9.6 requires all permissions for some paths: no narrower flag opens them. */
 function reasonOf(cause: unknown): unknown {
-  return cause instanceof Deno.errors.NotCapable && cause.message.startsWith("Requires all access")
+  return isNamed(cause, "NotCapable") && cause.message.startsWith("Requires all access")
     ? new Error(SYSTEM_FILE_REASON)
     : cause;
+}
+
+/** Returns whether a value is one of Deno's errors. Node, which writes pages, too, has none. */
+function isNamed(cause: unknown, name: string): cause is Error {
+  return cause instanceof Error && cause.name === name;
 }
 
 /** Runs an operation that writes a file; refuses the file if that fails. */

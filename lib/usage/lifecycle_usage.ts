@@ -1,17 +1,17 @@
 /** `lifecycle usage`, for a record that applications keep with `openUsage()`. */
 
 import type { Command } from "commander";
-import { rmSync } from "node:fs";
-import { chmod, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { RefusedError, WrongUsageError } from "../errors/refused_error.ts";
 import type { Field } from "../http/outcome.ts";
 import { headerOption, httpUrlArgument } from "../input/arguments.ts";
-import { atExit, exitOnSignals } from "../input/at_exit.ts";
+import { exitOnSignals } from "../input/at_exit.ts";
+import { type Draft, openDraft } from "../input/draft.ts";
 import { quoted, withoutPassword } from "../input/printable.ts";
 import { print, printError } from "../input/print.ts";
 import { type DatabaseOption, databaseOption, withRecords } from "./lifecycle_record.ts";
-import { type PageFile, usageCommand, type UsageSource } from "./usage_command.ts";
+import { usageCommand, type UsageSource } from "./usage_command.ts";
 import { judgedRoutes, latestSession } from "./verdict/announcements.ts";
 import { type ReadSession, readSessions } from "./verdict/evidence.ts";
 
@@ -108,8 +108,8 @@ function isUnder(pathname: string, route: string): boolean {
   );
 }
 
-/** Opens a draft for a page, to be moved into place. Refuses the files of the records. */
-async function openPage(name: string, files: readonly string[]): Promise<PageFile> {
+/** Opens a file for a page. Refuses those of the records. */
+async function openPage(name: string, files: readonly string[]): Promise<Draft> {
   const places = await Promise.all(
     [name, ...files].map((file) => realpath(file).catch(() => resolve(file))),
   );
@@ -117,35 +117,10 @@ async function openPage(name: string, files: readonly string[]): Promise<PageFil
   if (recordFiles.includes(place)) {
     throw new RefusedError(`${quoted(name)} is a file of a record`);
   }
-  const found = await stat(place).catch(() => undefined);
-  const isMoved = found?.isFile() !== false; // a pipe or a device is written directly
-  const draft = isMoved ? `${place}.unfinished-${crypto.randomUUID()}` : place;
-  const discard = async () => {
-    if (isMoved) await rm(draft, { force: true });
-    for (const each of undo.splice(0)) each();
-  };
-  const undo = isMoved ? [exitOnSignals(), atExit(() => rmSync(draft, { force: true }))] : [];
-  const writing = async (action: () => Promise<void>) => {
-    try {
-      await action();
-    } catch (cause) {
-      await discard();
-      throw new RefusedError(`${quoted(name)} cannot be written`, { cause });
-    }
-  };
-  if (isMoved) {
-    await writing(async () => {
-      await writeFile(draft, "", { flag: "wx", mode: found?.mode ?? 0o666 });
-      if (found !== undefined) await chmod(draft, found.mode & 0o777); // whatever the umask is
-    });
-  }
-  return {
-    write: (page) =>
-      writing(async () => {
-        await writeFile(draft, page, isMoved ? { flush: true } : {});
-        if (isMoved) await rename(draft, place);
-        await discard();
-      }),
-    discard,
-  };
+  const undo = exitOnSignals(); // which removes the draft
+  const { write, close, discard } = await openDraft(name).catch((error) => {
+    undo();
+    throw error;
+  });
+  return { write, close: () => close().finally(undo), discard: () => discard().finally(undo) };
 }

@@ -3,6 +3,7 @@
 import { Command, Option } from "commander";
 import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 import { argument, numberArgument } from "../input/arguments.ts";
+import type { Draft } from "../input/draft.ts";
 import { printBytes, STANDARD_OUTPUT } from "../input/print.ts";
 import { messageOf } from "../input/printable.ts";
 import { isPartOf } from "../lifecycle/route_name.ts";
@@ -50,15 +51,7 @@ export interface UsageSource extends Omit<OwnerPageOptions, "sessions"> {
   /** How to probe the routes, if possible. */
   readonly probe?: Pick<ProbeOptions, "url" | "urlOf" | "fields"> | undefined;
   /** Opens a file for a page, before what the page says is read, which may take long. */
-  readonly openFile: (name: string) => Promise<PageFile>;
-}
-
-/** A file for a page. */
-export interface PageFile {
-  /** Replaces the file. If it cannot, rejects, and leaves the file as it was. */
-  readonly write: (page: string) => Promise<void>;
-  /** Leaves the file as it was. */
-  readonly discard: () => Promise<void>;
+  readonly openFile: (name: string) => Promise<Draft>;
 }
 
 /** The period in whole days, if none is given. */
@@ -183,14 +176,14 @@ async function writePage(
   options: RunOptions,
 ): Promise<void> {
   const file = await source.openFile(name);
-  let page: string;
   try {
-    page = await readPage(source, options);
+    const page = await readPage(source, options);
+    await file.write(new TextEncoder().encode(page));
   } catch (error) {
     await file.discard();
     throw error;
   }
-  await file.write(page);
+  await file.close();
 }
 
 /** Reads the records, and renders a report as a page. */

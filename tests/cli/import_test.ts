@@ -235,7 +235,7 @@ test("media import that is killed leaves its rejects under a name that says what
     assertEquals(await Deno.readTextFile(rejects), "of an earlier run");
     const names = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
     const [left = "", ...others] = names.filter((name) => name.startsWith("."));
-    assertMatch(left, /^\.unfinished-media-[0-9a-f-]{36}$/);
+    assertMatch(left, /^\.unfinished-[0-9a-f-]{36}$/);
     assertEquals([others, await Deno.readTextFile(`${folder}/${left}`)], [[], "{}\n"]);
   }));
 

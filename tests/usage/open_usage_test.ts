@@ -684,6 +684,9 @@ test("lifecycle usage refuses wrong words, and probes a route only by a URL unde
       assertEquals(await runLifecycle(["usage", ...words]), status, words.join(" "));
       assertMatch(text, message);
     }
+    Deno.chmodSync(`${folder}/page.html`, 0o600);
+    assertEquals(await runLifecycle(["usage", ...record, "--html", `${folder}/page.html`]), 0);
+    assertEquals((Deno.statSync(`${folder}/page.html`).mode ?? 0) & 0o777, 0o600, "as it was");
     isFull = true;
     text = "";
     assertEquals(await runLifecycle(["usage", "--help"]), 1);
