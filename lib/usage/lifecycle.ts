@@ -14,7 +14,7 @@ const VERSION = "0.1.0";
 const COMMANDS = new Map([
   ["check", async () => (await import("./lifecycle_check.ts")).checkCommand()],
   ["usage", async () => (await import("./lifecycle_usage.ts")).lifecycleUsageCommand()],
-  ["hold", async () => (await import("./lifecycle_hold.ts")).lifecycleHoldCommand()],
+  ["hold", async () => (await import("./lifecycle_record.ts")).lifecycleHoldCommand()],
   ["front", async () => (await import("./front/front_command.ts")).frontCommand()],
 ]);
 

@@ -1,10 +1,11 @@
-/** The record of the commands `lifecycle usage` and `lifecycle hold`. */
+/** The record of the commands `lifecycle usage` and `lifecycle hold`, and the second of them. */
 
-import { Option } from "commander";
+import { type Command, Option } from "commander";
 import { resolve } from "node:path";
 import { type DatabasePlace, requireDatabaseUrl, sqliteAt } from "../database/place.ts";
 import { nodeRuntime } from "../database/sqlite/node_runtime.ts";
-import { printError } from "../input/print.ts";
+import { print, printError } from "../input/print.ts";
+import { holdCommand } from "./hold_command.ts";
 import type { Ledger } from "./record/ledger.ts";
 import { type OpenLedger, openLedgerToChange, openLedgerToRead } from "./record/open_ledger.ts";
 import type { RecordSource } from "./verdict/evidence.ts";
@@ -19,8 +20,18 @@ export function databaseOption(): Option {
     .makeOptionMandatory();
 }
 
+/** `lifecycle hold` */
+export function lifecycleHoldCommand(): Command {
+  return holdCommand<DatabaseOption>({
+    print,
+    printError: (text) => printError(`lifecycle: ${text}`),
+    withLedger: ({ database }, action) =>
+      withLedger(database, (ledger) => action(ledger, "the route's maxAge")),
+  }).addOption(databaseOption());
+}
+
 /** Opens the record that `--database` names, to change it, runs an action, and closes it. */
-export async function withLedger(
+async function withLedger(
   database: string,
   action: (ledger: Ledger) => Promise<void>,
 ): Promise<void> {

@@ -178,8 +178,8 @@ export const PARTS: readonly Part[] = [
   {
     part: "so it is with that which registers the process",
     file: "record/ledger.ts",
-    code: "THEN CAST($12 AS bigint) ELSE earlier END",
-    without: "THEN CAST($12 AS bigint) ELSE now END",
+    code: "THEN ${beforeNumber} ELSE earlier END",
+    without: "THEN ${beforeNumber} ELSE now END",
     async schedule({ world, pass }) {
       const process = world.start();
       process.cut = world.now + 3 * SECOND;
@@ -251,8 +251,9 @@ export const PARTS: readonly Part[] = [
   {
     part: "a loss is named",
     file: "record/ledger.ts",
-    code: "WHERE id = $14 AND sequence = CAST($15 AS bigint)",
-    without: "WHERE CAST($14 AS text) IS NOT NULL OR CAST($15 AS bigint) > 0",
+    code: "WHERE id = ${text(continued.id)} AND sequence = ${number(continued.sequence)}",
+    without:
+      "WHERE CAST(${text(continued.id)} AS text) IS NOT NULL OR ${number(continued.sequence)} > 0",
     schedule: restored,
     outcome: "clear, lost",
     wrong: "both",
@@ -297,8 +298,9 @@ export const PARTS: readonly Part[] = [
   {
     part: "a loss is named from the last report of the process that lost it",
     file: "record/ledger.ts",
-    code: "(SELECT max(reported) FROM media_head_session WHERE opened = $2)",
-    without: "(SELECT max(reported) FROM media_head_session WHERE opened >= '' OR opened = $2)",
+    code: "(SELECT max(reported) FROM media_head_session WHERE opened = ${openedText})",
+    without:
+      "(SELECT max(reported) FROM media_head_session WHERE opened >= '' OR opened = ${openedText})",
     async schedule({ world, start, pass }) {
       const [record] = world.records;
       const process = await start();

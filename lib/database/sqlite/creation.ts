@@ -2,10 +2,29 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { type OpenOptions, settingOf } from "../open_options.ts";
-import { creationOf, type Schema } from "../sql/schema.ts";
+import { creationOf, type Dialect, type Schema } from "../sql/schema.ts";
 import { NotCreatedError } from "../../errors/storage_error.ts";
-import { DIALECT } from "./dialect.ts";
 import { isBusy } from "./lock.ts";
+
+/** SQLite's text functions stop at the first NUL; its byte functions do not. */
+const hasNoNul = (column: string) => `length(CAST(${column} AS BLOB)) = length(${column})`;
+
+/** The pattern of a version 4 UUID (RFC 9562 §5.4) in lower case, for GLOB. */
+const UUID_4_PATTERN = "xxxxxxxx-xxxx-4xxx-[89ab]xxx-xxxxxxxxxxxx"
+  .replaceAll("x", "[0-9a-f]");
+
+/** The SQL that is particular to SQLite. */
+export const DIALECT: Dialect = {
+  uuidKey: (column) =>
+    `TEXT PRIMARY KEY CHECK (${column} GLOB '${UUID_4_PATTERN}' AND ${hasNoNul(column)})`,
+  text: "TEXT",
+  integer: "INTEGER",
+  json: (column) => `${column} TEXT NOT NULL CHECK (json_valid(${column}))`,
+  hasOnly: (column, characters) =>
+    `${column} NOT GLOB '*[^${characters}]*' AND ${hasNoNul(column)}`,
+  isDay: (column) => `${column} IS date(${column})`,
+  options: " STRICT, WITHOUT ROWID", // keeps primary keys from being null
+};
 
 /** Reads the state in one statement, because another process may be creating the tables. */
 const STATE = `SELECT count(*) AS tables, (SELECT application_id FROM pragma_application_id) AS id,

@@ -3,7 +3,6 @@
 import { CORS_FIELDS } from "../../http/cors.ts";
 import { parseHttpDate } from "../../http/http_date.ts";
 import type { Field } from "../../http/outcome.ts";
-import { isUnclosed } from "../../http/quoted_string.ts";
 import { productOf } from "../user_agent.ts";
 import { announcementFields } from "../announcement.ts";
 import { CHECK_CLIENT, isBreaking } from "../breaking.ts";
@@ -198,4 +197,16 @@ function withMembers(list = "", members: readonly string[], isFirst = false): st
     .slice(2, -1);
   const areFirst = isFirst || isUnclosed(others);
   return (areFirst ? [...members, others] : [others, ...members]).filter(Boolean).join(", ");
+}
+
+/** Matches a quoted string (RFC 9110 §5.6.4), and its closing quote if it has one. */
+const QUOTED_STRING = /"(?:[^"\\]|\\[^]?)*("?)/g;
+
+/**
+ * Returns whether the last quoted string in a value is not closed. Recipients would take what is added
+ * after such a value for a part of it.
+ */
+function isUnclosed(value: string): boolean {
+  const [, closing] = [...value.matchAll(QUOTED_STRING)].at(-1) ?? [];
+  return closing === "";
 }

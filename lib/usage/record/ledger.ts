@@ -87,11 +87,12 @@ export class Ledger {
    */
   async begin(session: NewSession, part: Part): Promise<Begun | undefined> {
     const { id, opened, process, policies, onDemand, publicUrl, contact, retainDays } = session;
+    const { continued, start, isClockBehind } = session;
     const { before, isLast, isStopped } = part;
     const values: (string | number | null)[] = [];
     const text = (value: string | null) => `$${values.push(value)}`;
     const number = (value: number) => `CAST($${values.push(value)} AS bigint)`;
-    const [openedText, beforeNumber] = [text(opened), number(before)];
+    const [openedText, beforeNumber, startNumber] = [text(opened), number(before), number(start)];
     const columns = {
       id: text(id),
       opened: openedText,
@@ -111,19 +112,18 @@ export class Ledger {
       written: "now",
       sequence: "1",
       ended: text(isLast && isStopped ? "stopped" : null),
-      lost: session.continued === undefined ? "CAST(NULL AS bigint)" : `CASE WHEN NOT EXISTS (
-                   SELECT 1 FROM media_head_session WHERE id = ${text(session.continued.id)}
-                     AND sequence = ${number(session.continued.sequence)}
+      lost: continued === undefined ? "CAST(NULL AS bigint)" : `CASE WHEN NOT EXISTS (
+                   SELECT 1 FROM media_head_session
+                   WHERE id = ${text(continued.id)} AND sequence = ${number(continued.sequence)}
                  ) THEN earlier END`,
     };
-    const start = number(session.start);
     const insertion: Statement = {
       text: `INSERT INTO media_head_session (${Object.keys(columns).join(", ")})
              SELECT ${Object.values(columns).join(", ")}
              FROM (
                SELECT now, coalesce(
                  (SELECT max(reported) FROM media_head_session WHERE opened = ${openedText}),
-                 CASE WHEN ${start} < now THEN ${start} ELSE now END
+                 CASE WHEN ${startNumber} < now THEN ${startNumber} ELSE now END
                ) AS earlier
                FROM (SELECT ${this.#now} AS now) AS time
              ) AS times WHERE true
@@ -140,7 +140,7 @@ export class Ledger {
       insertion,
       ending,
       ...additionsOf(this.#database, this.#now, part.counts),
-      ...session.isClockBehind ? bringingBack(this.#database) : [],
+      ...isClockBehind ? bringingBack(this.#database) : [],
     ];
     const [begun] = await this.#database.transact(statements, { isConditional: true });
     return begun?.[0] && { holds: holdsIn(begun[0]), lost: lostIn(begun[0]) };

@@ -9,15 +9,16 @@ import { isLasting, StorageError } from "../../errors/storage_error.ts";
 import { DAY_MS, dayOf } from "../../http/timestamp.ts";
 import type { RoutePolicies } from "../../lifecycle/policy.ts";
 import { FaultLog, type Log } from "../../log/log.ts";
-import { Backlog } from "./backlog.ts";
 import { HeartbeatSchedule } from "./heartbeat_schedule.ts";
 import { HeldPolicies, type ReadHolds } from "./holds.ts";
 import type { Ledger, NewSession } from "./ledger.ts";
 import { UsageMeter } from "./meter.ts";
 import type { OpenLedger } from "./open_ledger.ts";
 import {
+  keyOf,
   lagOf,
   type LedgerTime,
+  MAX_PART_ROWS,
   MOUNTING_MS,
   type Part,
   requireRouteNames,
@@ -508,4 +509,35 @@ export function clockFault({ here, inDatabase }: {
   const timeInDatabase = new Date(inDatabase).toISOString();
   return `it is ${timeHere} here, but ${timeInDatabase} in the database: correct the clock that ` +
     "is wrong. Phases begin and end by the clock here; calls are recorded by the database's";
+}
+
+/** The counts that are yet to be sent to the ledger, one for each key. */
+export class Backlog {
+  readonly #counts = new Map<string, UsageCount>();
+
+  /** Whether nothing is to be sent. */
+  get isEmpty(): boolean {
+    return this.#counts.size === 0;
+  }
+
+  /** The number of calls in all counts. */
+  get calls(): number {
+    return [...this.#counts.values()].reduce((sum, { calls }) => sum + calls, 0);
+  }
+
+  /** Adds counts to those with the same key. */
+  add(counts: readonly UsageCount[]): void {
+    for (const count of counts) {
+      const key = keyOf(count);
+      const calls = (this.#counts.get(key)?.calls ?? 0) + count.calls;
+      this.#counts.set(key, { ...count, calls });
+    }
+  }
+
+  /** Returns the oldest counts, at most {@linkcode MAX_PART_ROWS}, and removes them. */
+  takePart(): UsageCount[] {
+    const counts = [...this.#counts.values()].slice(0, MAX_PART_ROWS);
+    for (const count of counts) this.#counts.delete(keyOf(count));
+    return counts;
+  }
 }

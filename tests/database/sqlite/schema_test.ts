@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { creationOf, type Schema } from "../../../lib/database/sql/schema.ts";
-import { DIALECT } from "../../../lib/database/sqlite/dialect.ts";
+import { DIALECT } from "../../../lib/database/sqlite/creation.ts";
 import { CATALOGUE } from "../../../lib/storage/catalogue/schema.ts";
 import { LEDGER } from "../../../lib/usage/record/schema.ts";
 import { LINKED_ROWS } from "../linked_rows.ts";

@@ -3,7 +3,7 @@ import { RefusedError } from "../../../lib/errors/refused_error.ts";
 import { StorageError } from "../../../lib/errors/storage_error.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
 import { MAX_NEW_NAMES_A_DAY } from "../../../lib/usage/record/client_names.ts";
-import type { RecorderOptions } from "../../../lib/usage/record/recorder.ts";
+import { Backlog, type RecorderOptions } from "../../../lib/usage/record/recorder.ts";
 import { MAX_PART_ROWS, type Session } from "../../../lib/usage/record/records.ts";
 import { COUNT, DAY, NOON, PROCESS } from "../../support/counted_call.ts";
 import { addRows } from "../../support/ledger_rows.ts";
@@ -772,4 +772,19 @@ Deno.test("Recorder deletes expired days while it runs, and nothing once it is c
   scene.timers.suspend(DAY);
   await stop();
   assertEquals([asked.includes("write"), asked.includes("forget")], [true, false]);
+});
+
+Deno.test("Backlog sums the counts of each key, and gives them in parts", () => {
+  const backlog = new Backlog();
+  assertEquals([backlog.isEmpty, backlog.calls, backlog.takePart()], [true, 0, []]);
+  const clients = Array.from({ length: MAX_PART_ROWS + 1 }, (_, index) => `app ${index}`);
+  for (const calls of [1, 2]) {
+    backlog.add(clients.map((client) => ({ ...COUNT, client, calls })));
+  }
+  assertEquals([backlog.isEmpty, backlog.calls], [false, 3 * clients.length]);
+  const sums = clients.map((client) => ({ ...COUNT, client, calls: 3 }));
+  assertEquals(backlog.takePart(), sums.slice(0, MAX_PART_ROWS));
+  assertEquals([backlog.isEmpty, backlog.calls], [false, 3]);
+  assertEquals(backlog.takePart(), sums.slice(MAX_PART_ROWS));
+  assertEquals([backlog.isEmpty, backlog.calls, backlog.takePart()], [true, 0, []]);
 });

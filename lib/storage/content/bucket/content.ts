@@ -10,6 +10,7 @@
  * behind that no item uses.
  */
 
+import { unescape } from "@std/html/entities";
 import type { Patience } from "../../../async/abort.ts";
 import { RefusedError } from "../../../errors/refused_error.ts";
 import { StorageError } from "../../../errors/storage_error.ts";
@@ -30,7 +31,6 @@ import { type ContentReference, type FailedRead, MAX_LOCATION, MAX_STATED } from
 import type { OnFault } from "../../storage.ts";
 import { locationOf, objectKeyIn } from "./address.ts";
 import { type Download, StoreClient } from "./client.ts";
-import { listNames } from "./listing.ts";
 import {
   codeIn,
   conditionOf,
@@ -276,4 +276,33 @@ async function readFaultOf(
 
 function lengthOf({ length }: ExpectedContent, range: ByteRange | undefined): number {
   return range === undefined ? length : range.last - range.first + 1;
+}
+
+/** A key, or a common prefix. */
+const KEY = /<(?:Key|CommonPrefixes>\s*<Prefix)>([^<]*)</g;
+
+/**
+ * Lists a bucket page by page: yields the last part of each key with a prefix. Keys with another slash after the prefix give
+ * only their folder, with that slash.
+ *
+ * @param location The name of the place in messages.
+ */
+async function* listNames(
+  client: StoreClient,
+  prefix: string,
+  location: string,
+): AsyncGenerator<string> {
+  const query = { "delimiter": "/", "encoding-type": "url", "list-type": "2", prefix };
+  for (let next: Record<string, string> | undefined = {}; next !== undefined;) {
+    const response = await client.request("GET", "", { query: { ...next, ...query } });
+    const { status, text } = response;
+    if (status !== 200 || !/<\/ListBucketResult>\s*$/.test(text)) {
+      throw new StorageError("bucket", `${location} cannot be listed${reasonIn(response)}`);
+    }
+    for (const [, key = ""] of text.matchAll(KEY)) {
+      yield key.replaceAll(/%2F/gi, "/").replace(/.*\/(?=.)/s, "");
+    }
+    const token = /<NextContinuationToken>([^<]+)</.exec(text)?.[1];
+    next = token === undefined ? undefined : { "continuation-token": unescape(token) };
+  }
 }
