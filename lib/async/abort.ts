@@ -5,7 +5,7 @@ import { abortable } from "@std/async/abortable";
 /** Milliseconds after which a wait is reported. */
 const PATIENCE_MS = 2_000;
 
-/** How to wait for an operation that others may hold up. */
+/** How to wait for an operation that others may delay. */
 export interface Patience {
   readonly signal?: AbortSignal | undefined;
   /** Called with the name of an operation that takes more than two seconds. */
@@ -13,7 +13,7 @@ export interface Patience {
 }
 
 /**
- * Waits for an operation that others may hold up, or rejects once the signal is aborted.
+ * Waits for an operation that others may delay, or rejects once the signal is aborted.
  *
  * @param name Names the operation for `onWait`.
  */

@@ -39,8 +39,8 @@ export async function lineAsOwner(
 async function denoForAll(): Promise<string[]> {
   const path = Deno.execPath();
   for (let folder = dirname(path); folder !== dirname(folder); folder = dirname(folder)) {
-    const isOpen = ((await Deno.stat(folder)).mode ?? 0o001) & 0o001;
-    if (!isOpen) return ["npx", "--yes", `deno@${Deno.version.deno}`];
+    const isForAll = ((await Deno.stat(folder)).mode ?? 0o001) & 0o001;
+    if (!isForAll) return ["npx", "--yes", `deno@${Deno.version.deno}`];
   }
   return [path];
 }

@@ -10,7 +10,7 @@ import { STANDARD_OUTPUT } from "../input/print.ts";
 import { messageOf, quoted } from "../input/printable.ts";
 import { readable } from "../input/user_file.ts";
 import type { ContentOptions } from "../publishing/import/content.ts";
-import { type ImportCounts, importLines, type Refusal } from "../publishing/import/import.ts";
+import { type ImportCounts, importLines, type LineRefusal } from "../publishing/import/import.ts";
 import { type ImportInput, readInput } from "../publishing/import/input.ts";
 import { type ImportLine, NEWLINE } from "../publishing/import/lines.ts";
 import { readContent } from "../publishing/publish_object.ts";
@@ -73,7 +73,7 @@ export function importCommand(context: Context): Command {
           ? undefined
           : await openRejects(rejects, path, input, storagePaths);
         const refusals = new Refusals(placesOf(config).content);
-        const onRefused = async (line: ImportLine, refusal: Refusal) => {
+        const onRefused = async (line: ImportLine, refusal: LineRefusal) => {
           await rejected?.write(line);
           const { number } = line;
           if (!json) return refusals.add(number, refusal);
@@ -122,14 +122,14 @@ async function withStorageUnchanged(
   signal: AbortSignal,
   action: (storage: MediaStorage) => Promise<void>,
 ): Promise<void> {
-  let isOpen = false;
+  let isStorageOpen = false;
   try {
     await withStorage(config, { mustExist: true, signal }, async (storage) => {
-      isOpen = true;
+      isStorageOpen = true;
       await action(storage);
     });
   } catch (error) {
-    const isCreated = isOpen || !((error as Error).cause instanceof NotCreatedError);
+    const isCreated = isStorageOpen || !((error as Error).cause instanceof NotCreatedError);
     if (isCreated) throw error;
     const { media, close } = await openStorage({ ...config, database: IN_MEMORY }, { signal });
     try {

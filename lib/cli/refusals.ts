@@ -1,7 +1,7 @@
 /** The refusals of an import, for people. */
 
 import { printable } from "../input/printable.ts";
-import { MISSING_CONTENT, type Refusal } from "../publishing/import/import.ts";
+import { type LineRefusal, MISSING_CONTENT } from "../publishing/import/import.ts";
 import { printError } from "./print.ts";
 
 /** How many refusals of one kind are printed. */
@@ -22,7 +22,7 @@ export class Refusals {
   /** @param place The place of the content, for messages. */
   constructor(readonly place: string) {}
 
-  add(line: number, { reason, kind }: Refusal): void {
+  add(line: number, { reason, kind }: LineRefusal): void {
     const same = this.#kinds.get(kind) ?? { count: 0, last: 0 };
     this.#kinds.set(kind, same);
     if (++same.count > LIMIT) return;

@@ -99,7 +99,7 @@ function describeRoute(route: Route, policy: Policy | undefined) {
   const { serves, successor } = route;
   const operations = METHODS.map((method) => [method.toLowerCase(), {
     operationId: `${method.toLowerCase()}${name[0]?.toUpperCase()}${name.slice(1)}`,
-    ...textOf(method, route),
+    ...descriptionOf(method, route),
     tags: [Array.isArray(serves) ? "media" : "server"],
     ...successor === undefined || policy === undefined ? undefined : deprecation(successor, policy),
     responses: describeResponses(method, route, policy),
@@ -140,7 +140,10 @@ const TEXTS = {
   description: ["this OpenAPI description", "OpenAPI 3.1, as JSON."],
 } as const;
 
-function textOf(method: string, { serves }: Route): { summary: string; description: string } {
+function descriptionOf(
+  method: string,
+  { serves }: Route,
+): { summary: string; description: string } {
   if (method === "OPTIONS") {
     return {
       summary: "Get the methods that the route accepts",

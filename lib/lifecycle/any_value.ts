@@ -15,7 +15,7 @@ export function readOr<Result>(fallback: Result, read: () => Result): Result {
 }
 
 /** Returns an error as its name and message, and any other value as its own text. */
-export function textOf(value: unknown): string {
+export function valueText(value: unknown): string {
   return readOr(
     UNREADABLE,
     () => value instanceof Error ? `${value.name}: ${value.message}` : String(value),
@@ -31,6 +31,6 @@ export function printFailure(
   try {
     console[level](text, error);
   } catch { // it cannot be inspected
-    readOr(undefined, () => console[level](text, textOf(error)));
+    readOr(undefined, () => console[level](text, valueText(error)));
   }
 }

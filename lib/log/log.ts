@@ -1,7 +1,7 @@
 /** The log: one JSON object per line. */
 
 import { StorageError } from "../errors/storage_error.ts";
-import { readOr, textOf } from "../lifecycle/any_value.ts";
+import { readOr, valueText } from "../lifecycle/any_value.ts";
 
 /** What is worth a line of the log. */
 export interface LogEvent {
@@ -37,7 +37,7 @@ const UUIDS = /[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}/gi
  */
 export function describeError(error: unknown): string {
   const chain = chainOf(error);
-  const messages = chain.map(textOf).join(", caused by ") || String(error);
+  const messages = chain.map(valueText).join(", caused by ") || String(error);
   const innermost = chain.findLast(isError);
   const hasStack = innermost !== undefined && !(isError(error) && error instanceof StorageError);
   const stack = hasStack ? readOr("", () => `\n${innermost.stack ?? ""}`.trimEnd()) : "";
@@ -66,15 +66,15 @@ function isError(value: unknown): value is Error {
  * Returns the kind of a fault, by which it is told from others: not its text if that may have values,
  * such as the digest of an item or the id of a client.
  */
-function kindOf(error: unknown): string {
+function faultKindOf(error: unknown): string {
   const chain = chainOf(error);
-  if (!isError(error)) return textOf(error);
+  if (!isError(error)) return valueText(error);
   if (!(error instanceof StorageError)) {
     const innermost = chain.findLast(isError);
     return [...chain.map(codeOf), innermost && positionOf(innermost)].join("\n");
   }
   const [, ...causes] = chain;
-  if (error.kind === error.fault) return chain.map(textOf).join("\n");
+  if (error.kind === error.fault) return chain.map(valueText).join("\n");
   return [error.name, error.kind, ...causes.map(codeOf)].join("\n");
 }
 
@@ -134,7 +134,7 @@ export class FaultLog {
   log(
     error: unknown,
     facts: Readonly<Record<string, unknown>> = {},
-    { kind = kindOf(error) }: { readonly kind?: string } = {},
+    { kind = faultKindOf(error) }: { readonly kind?: string } = {},
   ): string {
     const cause = describeError(error);
     const [summary = ""] = cause.split("\n");

@@ -14,7 +14,7 @@ export type SourceOutcome =
   | { readonly outcome: "refused"; readonly source: string; readonly error: RefusedError };
 
 /**
- * Finds all sources in the order given, and the files of a folder ordered by name. Memory holds
+ * Finds all sources in the order given, and the files of a folder ordered by name. Memory has
  * only the names in one folder and its parents.
  *
  * As with `grep -r`, a link is followed if it was named, but not within a folder, so that no folder

@@ -114,7 +114,7 @@ const HANDLERS: Readonly<Record<TrackKind, readonly string[]>> = {
  */
 async function* isoTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
   const read = async (at: number) => Buffer.from(await content.read(at, 4)).readUInt32BE();
-  const kindOf = async (at: number) => {
+  const trackKindAt = async (at: number) => {
     const type = Buffer.from(await content.read(at, 4)).toString("latin1");
     return TRACK_KINDS.find((kind) => HANDLERS[kind].includes(type));
   };
@@ -132,7 +132,7 @@ async function* isoTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
         track.id = await read(start + (version === 1 ? 20 : 12));
       } else if (id === "chap") {
         for (let at = start; at < end; at += 4) chapters.add(await read(at));
-      } else if (id === "hdlr") track.kind = await kindOf(start + 8);
+      } else if (id === "hdlr") track.kind = await trackKindAt(start + 8);
     }
   } catch (error) {
     fault = error;

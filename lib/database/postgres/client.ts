@@ -1,6 +1,6 @@
 /** The class of connections to PostgreSQL. */
 
-import { textOf } from "../../lifecycle/any_value.ts";
+import { valueText } from "../../lifecycle/any_value.ts";
 import type { OpenOptions } from "../open_options.ts";
 import type { Driver } from "./driver.ts";
 
@@ -45,7 +45,7 @@ async function passwordFrom(option: () => string | Promise<string>): Promise<str
   try {
     password = await option();
   } catch (reason) {
-    throw new Error(`the option password failed: ${textOf(reason)}`, { cause: reason });
+    throw new Error(`the option password failed: ${valueText(reason)}`, { cause: reason });
   }
   if (typeof password === "string" && password !== "") return password;
   const got = password === "" ? "an empty one" : typeof password;

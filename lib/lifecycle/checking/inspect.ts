@@ -183,9 +183,9 @@ const FAULTS: readonly [name: string, section: string, find: (reading: Reading) 
     const value = headers.get("access-control-expose-headers") ?? "";
     const exposed = value.toLowerCase().split(/[\s,]+/);
     // For requests with credentials, "*" is just the name of a field.
-    const isOpen = !headers.has("access-control-allow-origin") ||
+    const isReadable = !headers.has("access-control-allow-origin") ||
       exposed.includes("*") && headers.get("access-control-allow-credentials") !== "true";
-    const hidden = sent.filter((name) => !isOpen && !exposed.includes(name)).join(", ");
+    const hidden = sent.filter((name) => !isReadable && !exposed.includes(name)).join(", ");
     return hidden ? [`Access-Control-Expose-Headers hides from pages: ${hidden}`] : [];
   }],
 ];

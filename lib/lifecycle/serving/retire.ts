@@ -2,7 +2,7 @@
 
 import { isHost } from "../../http/host.ts";
 import type { Field } from "../../http/outcome.ts";
-import { readOr, textOf } from "../any_value.ts";
+import { readOr, valueText } from "../any_value.ts";
 import type { Policy } from "../policy.ts";
 import type { Refusal } from "../refusal.ts";
 import { isForCaches, keepRestrictions } from "../restrictions.ts";
@@ -181,7 +181,7 @@ function headOf(request: NodeRequest): RequestHead {
     get headers() {
       // Middleware may have set what no request can have, and Headers refuses.
       const valueOf = (value: unknown) =>
-        value && textOf(value).replaceAll(/[^\t -~\x80-\xff]/g, "_");
+        value && valueText(value).replaceAll(/[^\t -~\x80-\xff]/g, "_");
       return headersOf(Object.entries(fields).map(([name, value]) => [name, valueOf(value)]));
     },
   };

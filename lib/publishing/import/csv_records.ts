@@ -60,7 +60,10 @@ export async function* joinRecords(
   };
   for await (const lines of groups) {
     for (const line of lines) {
-      const [asFirst, asNext] = [endOf(line.bytes, code, false), endOf(line.bytes, code, true)];
+      const [asFirst, asNext] = [
+        lineEndIn(line.bytes, code, false),
+        lineEndIn(line.bytes, code, true),
+      ];
       waiting.push({ ...line, offset: size, asFirst, asNext });
       size += line.bytes.length;
     }
@@ -79,7 +82,7 @@ function joined(lines: readonly ImportLine[], first: ImportLine): ImportLine {
  *
  * @param isOpen Whether a quoted value goes on from the line before it.
  */
-function endOf(bytes: Uint8Array, separator: number, isOpen: boolean): LineEnd {
+function lineEndIn(bytes: Uint8Array, separator: number, isOpen: boolean): LineEnd {
   let at = 0;
   for (;;) {
     if (isOpen || bytes[at] === QUOTE) {

@@ -43,7 +43,7 @@ export interface ImportCounts {
 }
 
 /** Why a line is refused. */
-export interface Refusal {
+export interface LineRefusal {
   readonly reason: string;
   /** What is wrong, without the values in the reason; {@linkcode MISSING_CONTENT}, or another. */
   readonly kind: string;
@@ -58,7 +58,7 @@ interface ImportOptions extends ContentOptions, UnpublishOptions {
   /** Counts the outcomes; valid even after an error. */
   readonly outcomes: ImportCounts;
   /** Called for each refused line. */
-  readonly onRefused: (line: ImportLine, refusal: Refusal) => Promise<void>;
+  readonly onRefused: (line: ImportLine, refusal: LineRefusal) => Promise<void>;
   /** Called after each line whose content was already in storage. */
   readonly onFound: () => void;
   /** Called after each line that is not blank. */
@@ -125,7 +125,7 @@ async function importBatch(
       const first = token && seen.get(token);
       const isAgain = first !== undefined && first < parsed.line.number;
       const reason = messageOf(outcome) + (isAgain ? `; line ${first} has this token, too` : "");
-      await onRefused(parsed.line, { reason, kind: kindOf(outcome) });
+      await onRefused(parsed.line, { reason, kind: refusalKindOf(outcome) });
       outcomes.refused++;
     }
     onProgress(parsed.line);
@@ -161,7 +161,7 @@ async function outcomeOf(
   }
 }
 
-function kindOf(error: Error): string {
+function refusalKindOf(error: Error): string {
   if (error instanceof MissingError) return MISSING_CONTENT;
   const hasKind = error instanceof RefusedError || error instanceof StorageError;
   return hasKind ? error.kind : error.name;

@@ -87,7 +87,7 @@ function requireText(line: ImportLine): void {
     const remedy = 'In Windows PowerShell, write it with "| Out-File -Encoding utf8", not with ">"';
     throw new RefusedError(`The file is in UTF-16; expected UTF-8. ${remedy}`);
   }
-  if (!textOf(line).trim().includes("\r")) return;
+  if (!lineText(line).trim().includes("\r")) return;
   throw new RefusedError("Lines end with CR alone; expected LF or CRLF");
 }
 
@@ -95,17 +95,17 @@ function requireText(line: ImportLine): void {
 function headerIn(
   [first, second]: readonly ImportLine[],
 ): { readonly header: CsvHeader; readonly lines: ImportLine[] } | undefined {
-  const separator = separatorIn(textOf(first));
+  const separator = separatorIn(lineText(first));
   const lines = [first, ...separator === undefined ? [] : [second]].filter((line) =>
     line !== undefined
   );
-  const header = readHeader(textOf(lines.at(-1)), separator);
+  const header = readHeader(lineText(lines.at(-1)), separator);
   return header && { header, lines };
 }
 
 function isObject(line: ImportLine): boolean {
   try {
-    const value = JSON.parse(textOf(line));
+    const value = JSON.parse(lineText(line));
     return typeof value === "object" && value !== null && !Array.isArray(value);
   } catch {
     return false;
@@ -114,7 +114,7 @@ function isObject(line: ImportLine): boolean {
 
 /** Returns the refusal of a file without a single line that could be imported. */
 function refusalOf(first: ImportLine): RefusedError {
-  const text = textOf(first);
+  const text = lineText(first);
   const [start = ""] = text.trim();
   const fault = `Line ${first.number} is ${shownLine(text)}; ${FORMATS}`;
   if (start === "[") return new RefusedError(`${fault}. For an array: jq --compact-output ".[]"`);
@@ -122,6 +122,6 @@ function refusalOf(first: ImportLine): RefusedError {
   return new RefusedError(fault);
 }
 
-function textOf(line: ImportLine | undefined): string {
+function lineText(line: ImportLine | undefined): string {
   return new TextDecoder().decode(line?.bytes);
 }

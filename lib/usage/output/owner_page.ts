@@ -4,7 +4,7 @@ import { noticeAt } from "../../lifecycle/notice.ts";
 import { code, escape } from "../../pages/html.ts";
 import { changes, contactLink, dates } from "../../pages/notice_parts.ts";
 import { listOf } from "../../pages/plain_text.ts";
-import { bareNameOf, kindOf } from "../record/client_names.ts";
+import { bareNameOf, clientKindOf } from "../record/client_names.ts";
 import { announcedPolicies, judgedRoutes } from "../verdict/announcements.ts";
 import type { ReadSession } from "../verdict/evidence.ts";
 import type { UsageReport } from "../verdict/report.ts";
@@ -127,7 +127,9 @@ function announcementText(
 function renderReleases({ client, calls, releases }: ClientUsage, { from }: UsageReport): string {
   if (releases.length === 0) return "";
   const unnamed = calls - callsIn(releases);
-  const [title, one] = kindOf(client) === "app" ? ["By release", "release"] : ["By app", "app"];
+  const [title, one] = clientKindOf(client) === "app"
+    ? ["By release", "release"]
+    : ["By app", "app"];
   const have = unnamed === 1 ? "has" : "have";
   const limit = unnamed > 0 ? `; ${plural(unnamed, "call")} ${have} no ${one} on record` : "";
   const lines = releases.map(({ release, calls, last }) =>

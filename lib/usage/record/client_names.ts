@@ -23,13 +23,13 @@ export function clientName(kind: ClientKind, bareName: string): string {
 }
 
 /** Returns the kind of a client; `undefined` if it has none, e.g. `(other)`. */
-export function kindOf(client: string): ClientKind | undefined {
+export function clientKindOf(client: string): ClientKind | undefined {
   return CLIENT_KINDS.find((kind) => client.startsWith(clientName(kind, "")));
 }
 
 /** Returns the name of a client without its kind. */
 export function bareNameOf(client: string): string {
-  const kind = kindOf(client);
+  const kind = clientKindOf(client);
   return kind === undefined ? client : client.slice(clientName(kind, "").length);
 }
 

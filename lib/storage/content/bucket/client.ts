@@ -66,7 +66,7 @@ export class StoreClient {
   async request(method: string, key: string, options: RequestOptions = {}): Promise<StoreResponse> {
     const { response, signal, end } = await this.#send(this.#requests, method, key, options);
     try {
-      const text = await textOf(response, signal);
+      const text = await contentText(response, signal);
       return { status: response.status, headers: response.headers, text };
     } finally {
       end();
@@ -95,7 +95,7 @@ export class StoreClient {
       return response.body ?? new Blob().stream();
     };
     try {
-      const text = status === 200 || status === 206 ? "" : await textOf(response, signal);
+      const text = status === 200 || status === 206 ? "" : await contentText(response, signal);
       return { status, headers, text, bytes: () => response.bytes(), stream, end };
     } catch (error) {
       end();
@@ -196,7 +196,7 @@ export class StoreClient {
   }
 }
 
-async function textOf(response: Response, signal: AbortSignal): Promise<string> {
+async function contentText(response: Response, signal: AbortSignal): Promise<string> {
   try {
     return await response.text();
   } catch (cause) {
