@@ -14,16 +14,14 @@ const GONE = [404, 410];
 const TEMPORARY = [408, 425, 429];
 
 /**
- * Requests the URL of an item as `publishUrl()` does: by HEAD, then by GET of the beginning if the
- * fields differ from the facts in the catalogue, since those may come from a GET.
+ * Requests the URL of an item as `publishUrl()` does, by HEAD and by GET. The facts in the catalogue
+ * may come from either.
  *
  * @throws {RefusedError} When there is no conclusive answer.
  */
 export async function compareUrl(item: LinkedItem, options: Patience): Promise<Comparison> {
   const { location } = item;
   const head = await sendRequest("HEAD", location, options);
-  if (head.isSuccess && differencesOf(item, head.stated).length === 0) return { state: "same" };
-
   const { status, isSuccess, stated, beginning } = await sendRequest("GET", location, options);
   const answer = `${quoted(location)} answers GET with ${status}`;
   if (GONE.includes(status)) return { state: "missing", reason: answer };
@@ -32,6 +30,7 @@ export async function compareUrl(item: LinkedItem, options: Patience): Promise<C
   if (beginning.length === 0) {
     return { state: "different", reason: `${quoted(location)} is empty` };
   }
+  if (head.isSuccess && differencesOf(item, head.stated).length === 0) return { state: "same" };
   const differences = differencesOf(item, stated);
   if (differences.length === 0) return { state: "same" };
   return { state: "different", reason: `${quoted(location)} states ${differences.join(", ")}` };

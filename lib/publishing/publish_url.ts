@@ -1,9 +1,9 @@
 /**
  * Publishing content at a public URL. Clients are redirected there.
  *
- * Only the commands that publish and verify request the URL. They send one HEAD and, if that is not
- * enough, one GET. The server itself never requests a URL in the catalogue, so nobody can aim it at
- * addresses that only it can reach.
+ * Only the commands that publish and verify request the URL. They send one HEAD and one GET, because
+ * either may work without the other. The server itself never requests a URL in the catalogue, so
+ * nobody can aim it at addresses that only it can reach.
  */
 
 import { type Patience, waitFor } from "../async/abort.ts";
@@ -17,7 +17,7 @@ import { parseLocation } from "./location.ts";
 import { detectMediaType, kindOf } from "./media_type.ts";
 import { type PublishOptions, requireFree } from "./publish.ts";
 
-/** The maximum number of bytes to request and read: enough to detect a format. */
+/** The number of bytes to request and read to detect a format. */
 const BEGINNING_BYTES = 64 * 1024;
 
 const TIMEOUT_MS = 10_000;
@@ -29,6 +29,11 @@ export interface PublishUrlOptions
   readonly timeoutMs?: number;
   /** Called with each problem that clients will have with the URL. */
   readonly warn?: (text: string) => void;
+}
+
+interface RemoteRequestOptions extends PublishUrlOptions {
+  /** The maximum number of bytes for a GET to request and read. Default: 1. */
+  readonly bytes?: number;
 }
 
 /** The facts that the other server states about the content. */
@@ -63,7 +68,7 @@ export async function publishUrl(
   return await storage.catalogue.add(item);
 }
 
-/** Examines a URL by HEAD and, if that is not enough, by GET. */
+/** Examines a URL by HEAD and GET. What HEAD does not state is taken from GET. */
 async function examine(
   location: string,
   options: PublishUrlOptions,
@@ -72,15 +77,16 @@ async function examine(
   const head = await sendRequest("HEAD", location, options);
   const kind = stated ?? kindOf(head.stated.type);
   // Some servers state a length of 0 on every HEAD.
-  const isEnough = head.isSuccess && head.stated.length !== 0;
-  if (isEnough && kind !== undefined) return { ...head.stated, kind };
+  const isEnough = kind !== undefined && head.isSuccess && head.stated.length !== 0;
 
-  const got = await sendRequest("GET", location, options);
+  const bytes = isEnough ? 1 : BEGINNING_BYTES;
+  const got = await sendRequest("GET", location, { ...options, bytes });
   const { status, isSuccess, beginning } = got;
   if (!isSuccess) {
     throw new RefusedError(`${quoted(location)} answers GET with ${status}; expected 200 or 206`);
   }
   if (beginning.length === 0) throw new RefusedError(`${quoted(location)} is empty`);
+  if (isEnough) return { ...head.stated, kind };
   if (!head.isSuccess) {
     const warning = `answers HEAD with ${head.status}; redirected clients will get the same`;
     options.warn?.(`${quoted(location)} ${warning}`);
@@ -97,10 +103,10 @@ async function examine(
 export async function sendRequest(
   method: "HEAD" | "GET",
   location: string,
-  { signal, timeoutMs = TIMEOUT_MS, onWait }: PublishUrlOptions,
+  { signal, timeoutMs = TIMEOUT_MS, onWait, bytes = 1 }: RemoteRequestOptions,
 ): Promise<RemoteResponse> {
   const expiry = AbortSignal.timeout(timeoutMs);
-  const range = method === "GET" ? { Range: `bytes=0-${BEGINNING_BYTES - 1}` } : undefined;
+  const range = method === "GET" ? { Range: `bytes=0-${bytes - 1}` } : undefined;
   try {
     const fetching = fetch(location, {
       method,
@@ -109,7 +115,7 @@ export async function sendRequest(
     });
     const response = await waitFor(new URL(location).host, fetching, { onWait });
     const { status, ok: isSuccess } = response;
-    const beginning = await readBeginning(response);
+    const beginning = await readBeginning(response, bytes);
     return { status, isSuccess, stated: isSuccess ? statedBy(response) : {}, beginning };
   } catch (error) {
     signal?.throwIfAborted();
@@ -144,7 +150,10 @@ export function storable(value: string | null): string | undefined {
 }
 
 /** Reads the first bytes of a successful response, and cancels the rest. */
-async function readBeginning({ ok, body }: Response): Promise<Uint8Array<ArrayBuffer>> {
+async function readBeginning(
+  { ok, body }: Response,
+  maxLength: number,
+): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
   if (!ok) await body?.cancel();
@@ -152,7 +161,7 @@ async function readBeginning({ ok, body }: Response): Promise<Uint8Array<ArrayBu
     for await (const chunk of body ?? []) {
       chunks.push(chunk);
       length += chunk.length;
-      if (length >= BEGINNING_BYTES) break; // and so cancel the rest
+      if (length >= maxLength) break; // and so cancel the rest
     }
   }
   return await new Blob(chunks).bytes();

@@ -108,7 +108,7 @@ test("media publish, show, list and unpublish agree on an item at a URL", () =>
     const headers = { "Content-Type": "audio/mpeg", "Content-Length": "7", ETag: '"a"' };
     await using origin = new Origin(({ url }) =>
       new URL(url).pathname === "/a.mp3"
-        ? new Response(null, { headers })
+        ? new Response("content", { headers })
         : new Response(new Blob(["x"]).stream()) // without type or length
     );
     const location = origin.url("/a.mp3");
@@ -149,7 +149,7 @@ test("media publish, show, list and unpublish agree on an item at a URL", () =>
       ],
     );
     assertMatch((await mediaHere(folder, ["show", token])).stdout, /\nlocation {6}http:.*\n/);
-    assertEquals(origin.requests, ["HEAD /a.mp3"]);
+    assertEquals(origin.requests, ["HEAD /a.mp3", "GET /a.mp3"]);
 
     const bare = await mediaHere(folder, [
       "publish",

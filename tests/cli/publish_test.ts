@@ -141,7 +141,7 @@ test("media publish accepts files, folders and URLs in one command, and continue
   inFolder(async (folder) => {
     await using origin = new Origin(({ url }) =>
       url.endsWith("/a.mp3")
-        ? new Response(null, { headers: { "Content-Type": "audio/mpeg", "Content-Length": "7" } })
+        ? new Response("content", { headers: { "Content-Type": "audio/mpeg" } })
         : new Response(null, { status: 404 })
     );
     const standing = `${folder}/here`;

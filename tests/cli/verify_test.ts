@@ -116,7 +116,7 @@ test("media verify exits with 1 when nobody reads the differences", async () => 
 });
 
 test("media verify without content checks public URLs, and reports content as not checked", async () => {
-  await using origin = new Origin(() => new Response());
+  await using origin = new Origin(() => new Response("x"));
   await using subject = await openLocal();
   const location = origin.url("/");
   const run = () => mediaHere(subject.folder, ["verify"], { CONTENT: "none" });

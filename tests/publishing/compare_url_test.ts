@@ -22,6 +22,10 @@ const stating =
   (fields: Record<string, string>, status = 200, content = "content"): Answer => ({ method }) =>
     new Response(method === "HEAD" ? null : content, { status, headers: fields });
 
+/** Answers HEAD as published, and GET otherwise. */
+const onlyHead = (answer: Answer): Answer => (request) =>
+  request.method === "HEAD" ? stating(STATED)(request) : answer(request);
+
 /** Answers HEAD with a status only, and GET with content. */
 const onlyGet = (head: number): Answer => (request) =>
   request.method === "HEAD" ? new Response(null, { status: head }) : stating(STATED)(request);
@@ -35,11 +39,13 @@ test("compareUrl() reports what differs from the catalogue, as HEAD states and G
     expected: RegExp | "same",
     facts?: Partial<LinkedItem>,
   ];
-  const byHead: Row[] = [
+  const rows: Row[] = [
     ["as published", stating(STATED), "same"],
     ["no facts in the catalogue", stating(STATED), "same", {}],
-  ];
-  const byGet: Row[] = [
+    ["GET states nothing", onlyHead(stating({})), "same"],
+    ["GET alone 404", onlyHead(stating({}, 404)), /^missing: "URL" answers GET with 404$/],
+    ["GET alone 403", onlyHead(stating({}, 403)), /^different: "URL" answers GET with 403$/],
+    ["GET alone empty", onlyHead(stating({}, 200, "")), /^different: "URL" is empty$/],
     ["HEAD refused", onlyGet(405), "same"],
     ["HEAD states nothing", onlyGet(200), "same"],
     ["404", stating({}, 404), /^missing: "URL" answers GET with 404$/],
@@ -67,32 +73,26 @@ test("compareUrl() reports what differs from the catalogue, as HEAD states and G
     ],
     ["empty", stating(length("0"), 200, ""), /^different: "URL" is empty$/],
   ];
-  for (const [methods, rows] of [["HEAD", byHead], ["HEAD GET", byGet]] as const) {
-    for (const [what, answer, expected, facts] of rows) {
-      await using origin = new Origin(answer);
-      const location = origin.url("/a.mp3");
-      const comparison = await compareUrl(itemAt(location, facts), { signal });
-      const reason = "reason" in comparison ? `: ${comparison.reason}` : "";
-      const found = `${comparison.state}${reason.replace(location, "URL")}`;
-      if (expected === "same") assertEquals(found, expected, what);
-      else assertMatch(found, expected, what);
-      assertEquals(
-        origin.requests.map((request) => request.split(" ")[0]).join(" "),
-        methods,
-        what,
-      );
-    }
+  for (const [what, answer, expected, facts] of rows) {
+    await using origin = new Origin(answer);
+    const location = origin.url("/a.mp3");
+    const comparison = await compareUrl(itemAt(location, facts), { signal });
+    const reason = "reason" in comparison ? `: ${comparison.reason}` : "";
+    const found = `${comparison.state}${reason.replace(location, "URL")}`;
+    if (expected === "same") assertEquals(found, expected, what);
+    else assertMatch(found, expected, what);
+    assertEquals(origin.requests, ["HEAD /a.mp3", "GET /a.mp3"], what);
   }
 });
 
 test("compareUrl() does not report a failing server as a difference", async () => {
   for (const status of [408, 429, 500, 503]) {
     await using origin = new Origin(stating({}, status));
-    await assertRejects(
-      () => compareUrl(itemAt(origin.url("/a")), { signal }),
-      Error,
-      `answers GET with ${status}`,
-    );
+    await using broken = new Origin(onlyHead(stating({}, status)));
+    for (const location of [origin.url("/a"), broken.url("/a")]) {
+      const compare = () => compareUrl(itemAt(location), { signal });
+      await assertRejects(compare, Error, `answers GET with ${status}`);
+    }
   }
   const nowhere = itemAt(`http://127.0.0.1:${freePort()}/a`);
   await assertRejects(() => compareUrl(nowhere, { signal }), Error, "cannot be reached");

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { gzipSync } from "node:zlib";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
 import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { publishUrl, type PublishUrlOptions } from "../../lib/publishing/publish_url.ts";
@@ -15,11 +16,17 @@ const test = needing("environment", "files", "network");
 
 type Fields = Readonly<Record<string, string>>;
 
-/** Answers HEAD with some fields, and fails everything else. */
-const onlyHead = (headers: Fields, status = 200): Answer => ({ method }) =>
+/** Answers HEAD with some fields, and GET of the first byte with others. */
+const withHead = (fields: Fields): Answer => ({ method, headers }) =>
   method === "HEAD"
-    ? new Response(null, { status, headers })
-    : new Response("expected no GET", { status: 500 });
+    ? new Response(null, { headers: fields })
+    : headers.get("range") === "bytes=0-0"
+    ? new Response("x", { status: 206, headers: { "Content-Type": "text/html", ETag: '"get"' } })
+    : new Response("expected a range", { status: 500 });
+
+/** Answers HEAD with some fields, and GET with a status. */
+const onlyHead = (headers: Fields, status: number): Answer => ({ method }) =>
+  method === "HEAD" ? new Response(null, { headers }) : new Response("", { status });
 
 /** Answers HEAD with a status only, and GET with content. */
 const withContent =
@@ -58,14 +65,15 @@ test("publishUrl() keeps what HEAD states, or else what GET states or begins wit
       ? new Response(mp3, { status: 206, headers: { "Content-Type": "audio/mpeg", ...fields } })
       : new Response("expected a range", { status: 500 });
   const range = `bytes 0-${mp3.length - 1}`;
-  const encoded = { "Content-Encoding": "gzip", "Content-Length": "9" };
+  const encoded = { "Content-Encoding": "gzip" };
+  const gzip = gzipSync("content");
   const unfit = { "Content-Type": `audio/mpeg; x=${"y".repeat(300)}`, ETag: '"\xe9"' };
 
   type Row = [what: string, answer: Answer, item: Partial<LinkedItem>, options?: PublishUrlOptions];
   const byHead: Row[] = [
     [
       "all",
-      onlyHead({
+      withHead({
         ...SEVEN_BYTES,
         "Content-Type": "video/mp4",
         ETag: 'W/"a"',
@@ -75,7 +83,7 @@ test("publishUrl() keeps what HEAD states, or else what GET states or begins wit
     ],
     [
       "a date, without an ETag",
-      onlyHead({ ...SEVEN_BYTES, "Content-Type": "Audio/MPEG", "Last-Modified": DATE }),
+      withHead({ ...SEVEN_BYTES, "Content-Type": "Audio/MPEG", "Last-Modified": DATE }),
       { kind: "audio", type: "Audio/MPEG", length: 7, validator: DATE },
     ],
     [
@@ -87,25 +95,25 @@ test("publishUrl() keeps what HEAD states, or else what GET states or begins wit
       "content that is encoded in spite of the request",
       ({ headers }) =>
         headers.get("accept-encoding") === "identity"
-          ? new Response(null, { headers: { "Content-Type": "audio/wav", ...encoded } })
+          ? new Response(gzip, { headers: { "Content-Type": "audio/wav", ...encoded } })
           : new Response("expected Accept-Encoding: identity", { status: 500 }),
       { kind: "audio", type: "audio/wav" },
     ],
     [
       "a generic type, with a stated kind",
-      onlyHead({ ...SEVEN_BYTES, ...OCTETS }),
+      withHead({ ...SEVEN_BYTES, ...OCTETS }),
       { kind: "audio", type: "application/octet-stream", length: 7 },
       { kind: "audio" },
     ],
     [
       "a generic type, where another is stated",
-      onlyHead({ ...SEVEN_BYTES, "Content-Type": "text/plain" }),
+      withHead({ ...SEVEN_BYTES, "Content-Type": "text/plain" }),
       { kind: "video", type: "text/plain", length: 7 },
       { type: "video/mp4" },
     ],
     [
       "a wrong type, where another is stated",
-      onlyHead({ ...SEVEN_BYTES, "Content-Type": "video/mp4" }),
+      withHead({ ...SEVEN_BYTES, "Content-Type": "video/mp4" }),
       { kind: "audio", type: "video/mp4", length: 7 },
       { type: "audio/mp4", kind: "audio" },
     ],
@@ -148,25 +156,23 @@ test("publishUrl() keeps what HEAD states, or else what GET states or begins wit
       { kind: "audio", length: mp3.length },
     ],
   ];
-  for (const [methods, rows] of [[["HEAD"], byHead], [["HEAD", "GET"], byGet]] as const) {
-    for (const [what, answer, expected, options] of rows) {
-      await using subject = await openMemory();
-      await using origin = new Origin(answer);
-      const [token, location] = [newToken(), origin.url("/a%20b?c")];
-      const warnings: string[] = [];
-      const warn = (text: string) => warnings.push(text);
-      const given = origin.url("/a b?c");
-      const published = await publishUrl(subject.storage, given, { ...options, token, warn });
-      const { publishedAt, ...item } = published;
-      assertEquals(item, { token, location, ...expected } as typeof item, what);
-      assert(Math.abs(Date.now() - publishedAt) < 60_000);
-      assertEquals(origin.requests, methods.map((method) => `${method} /a%20b?c`), what);
-      assertEquals((await subject.storage.find(token)).state, "linked");
-      const status = /refused with (\d+)/.exec(what)?.[1];
-      const warning = `"${location}" answers HEAD with ${status}`;
-      const all = `${warning}; redirected clients will get the same`;
-      assertEquals(warnings, status === undefined ? [] : [all], what);
-    }
+  for (const [what, answer, expected, options] of [...byHead, ...byGet]) {
+    await using subject = await openMemory();
+    await using origin = new Origin(answer);
+    const [token, location] = [newToken(), origin.url("/a%20b?c")];
+    const warnings: string[] = [];
+    const warn = (text: string) => warnings.push(text);
+    const given = origin.url("/a b?c");
+    const published = await publishUrl(subject.storage, given, { ...options, token, warn });
+    const { publishedAt, ...item } = published;
+    assertEquals(item, { token, location, ...expected } as typeof item, what);
+    assert(Math.abs(Date.now() - publishedAt) < 60_000);
+    assertEquals(origin.requests, ["HEAD /a%20b?c", "GET /a%20b?c"], what);
+    assertEquals((await subject.storage.find(token)).state, "linked");
+    const status = /refused with (\d+)/.exec(what)?.[1];
+    const warning = `"${location}" answers HEAD with ${status}`;
+    const all = `${warning}; redirected clients will get the same`;
+    assertEquals(warnings, status === undefined ? [] : [all], what);
   }
 });
 
@@ -184,7 +190,9 @@ test("publishUrl() refuses a URL without audio or video, and reports its respons
       /^"URL" answers GET with 404; expected 200 or 206$/,
     ],
     [() => new Response(null, { status: 302 }), {}, /^"URL" answers GET with 302; expected/],
-    [onlyHead(OCTETS), {}, /^"URL" answers GET with 500; expected/],
+    [onlyHead(OCTETS, 500), {}, /^"URL" answers GET with 500; expected/],
+    [onlyHead(SEVEN_BYTES, 404), {}, /^"URL" answers GET with 404; expected 200 or 206$/],
+    [onlyHead(SEVEN_BYTES, 200), {}, /^"URL" is empty$/],
     [
       withContent(html, { "Content-Type": "text/html" }),
       {},
@@ -228,16 +236,16 @@ async function messageOf(failing: Promise<unknown>): Promise<string> {
 
 test("publishUrl() keeps the URL given, wherever it redirects", async () => {
   await using subject = await openMemory();
-  await using elsewhere = new Origin(onlyHead(SEVEN_BYTES));
+  await using elsewhere = new Origin(withHead(SEVEN_BYTES));
   await using origin = new Origin(() => Response.redirect(elsewhere.url("/signed?for=a-minute")));
   const item = await publishUrl(subject.storage, origin.url("/latest.mp3"));
   assertEquals([item.location, item.length], [origin.url("/latest.mp3"), 7]);
-  assertEquals(elsewhere.requests, ["HEAD /signed?for=a-minute"]);
+  assertEquals(elsewhere.requests, ["HEAD", "GET"].map((by) => `${by} /signed?for=a-minute`));
 });
 
 test("publishUrl() sends no request for a token that is taken, and reuses none", async () => {
   await using subject = await openMemory();
-  await using origin = new Origin(onlyHead(SEVEN_BYTES));
+  await using origin = new Origin(withHead(SEVEN_BYTES));
   const publish = (token = newToken()) => publishUrl(subject.storage, origin.url("/"), { token });
   const { token } = await publish();
   assertEquals(
@@ -249,7 +257,7 @@ test("publishUrl() sends no request for a token that is taken, and reuses none",
     await messageOf(publish(token)),
     `Token "${token}" named an item before; tokens are never reused`,
   );
-  assertEquals(origin.requests.length, 1);
+  assertEquals(origin.requests.length, 2);
 
   const other = newToken();
   const attempts = await Promise.allSettled([1, 2, 3].map(() => publish(other)));

@@ -87,7 +87,11 @@ test("on Deno Deploy, a server serves public URLs, and content, too, once it has
       assertEquals((await requestRaw(port, "HEAD", "/healthz")).status, 200);
     }
 
-    assertEquals(origin.requests, ["HEAD /a.mp3"], "only publishing asks for a public URL");
+    assertEquals(
+      origin.requests,
+      ["HEAD /a.mp3", "GET /a.mp3"],
+      "only publishing asks for a public URL",
+    );
     const one = await first.stop("SIGINT");
     const other = await second.stop("SIGINT");
     assertEquals([one.code, other.code], [0, 0]);
