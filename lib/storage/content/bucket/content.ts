@@ -29,7 +29,7 @@ import {
 import { ReplacedError, SingleReadError } from "../../errors.ts";
 import { type ContentReference, type FailedRead, MAX_LOCATION, MAX_STATED } from "../../item.ts";
 import type { OnFault } from "../../storage.ts";
-import { locationOf, objectKeyIn } from "./address.ts";
+import { locationOf, objectKeyIn, readingOf } from "./address.ts";
 import { type Download, StoreClient } from "./client.ts";
 import {
   codeIn,
@@ -68,7 +68,7 @@ export class BucketContent implements ObjectStore {
     const response = await this.#client.request("GET", this.#keyUnderPrefix(ID_OBJECT));
     if (response.status === 200) return response.text;
     if (response.status === 404 && codeIn(response) !== "NoSuchBucket") return undefined;
-    throw this.#fault("cannot be read", response);
+    throw this.#fault("cannot be read", response, readingOf(this.#settings, codeIn(response)));
   }
 
   /**
@@ -244,9 +244,9 @@ export class BucketContent implements ObjectStore {
   }
 
   /** Returns an error about the store as a whole. */
-  #fault(what: string, response?: Parameters<typeof reasonIn>[0]): StorageError {
+  #fault(what: string, response?: Parameters<typeof reasonIn>[0], remedy = ""): StorageError {
     const reason = response === undefined ? "" : reasonIn(response);
-    return new StorageError("bucket", `${this.#location} ${what}${reason}`);
+    return new StorageError("bucket", `${this.#location} ${what}${reason}${remedy}`);
   }
 
   /** For messages. */
