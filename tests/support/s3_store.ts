@@ -39,6 +39,9 @@ const ATTEMPTS = 3;
 /** The bucket of every store. */
 export const BUCKET = "media";
 
+/** The domain under which each bucket has a host of its own, as its address. */
+export const STORE_DOMAIN = "store.test";
+
 /** Its credentials. The secret must not be logged. */
 export const SECRET_KEY = "keep-this-out-of-logs";
 export const [ACCESS_KEY, REGION] = ["test:tester", "us-east-1"];
@@ -257,6 +260,7 @@ memcache_servers = 127.0.0.1:${ports.memcached}
 use = egg:swift#s3api
 location = ${REGION}
 s3_acl = false
+storage_domain = ${STORE_DOMAIN}
 check_bucket_owner = false
 auth_pipeline_check = false
 [filter:tempauth]

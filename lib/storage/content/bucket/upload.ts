@@ -34,16 +34,19 @@ interface Upload {
 export async function upload(
   { url, headers, length, source, stallTimeoutMs = 30_000 }: Upload,
 ): Promise<StoreResponse> {
-  const { request } = url.protocol === "https:"
-    ? await import("node:https")
-    : await import("node:http");
+  const { default: http } = await import("node:http");
+  const { request } = url.protocol === "https:" ? await import("node:https") : http;
   source.signal?.throwIfAborted();
-  const fields = { ...Object.fromEntries(headers), "Content-Length": String(length) };
+  useProxy(http);
+  const fields = {
+    ...Object.fromEntries(headers),
+    "Connection": "close",
+    "Content-Length": String(length),
+  };
   const received = Promise.withResolvers<IncomingMessage>();
   let response: IncomingMessage | undefined;
   received.promise.then((message) => response = message, () => {}); // reported where it is awaited
-  const options = { method: "PUT", headers: fields, agent: false };
-  const sending = request(url, options, received.resolve);
+  const sending = request(url, { method: "PUT", headers: fields }, received.resolve);
   sending.on("error", (cause) => {
     received.reject(new StorageError("bucket", "the store cannot be reached", { cause }));
   });
@@ -72,5 +75,14 @@ export async function upload(
     return { status: message.statusCode ?? 0, headers, text: (await reading).join("") };
   } finally {
     sending.destroy();
+  }
+}
+
+/** Lets Node's client use the proxy in the environment, as `fetch` does. */
+function useProxy(http: typeof import("node:http")): void {
+  try {
+    http.setGlobalProxyFromEnv(); // which needs no permission, unlike an agent's `proxyEnv`
+  } catch (cause) {
+    throw new StorageError("bucket", "the proxy for the store cannot be used", { cause });
   }
 }
