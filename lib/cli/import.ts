@@ -84,7 +84,7 @@ export function importCommand(context: Context): Command {
           done += bytes.length;
           showLongProgress(`${(++lines).toLocaleString("en")} lines`, size && done / size);
         };
-        const outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
+        const outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0, renewed: 0 };
         const onMessage = (text: string) => printError(`media: ${text}`);
         const onFound = () => refusals.find();
         let isLeft = false;
@@ -143,14 +143,15 @@ async function withStorageUnchanged(
 }
 
 function toSummary(
-  { added, unchanged, refused, unpublished }: ImportCounts,
+  { added, unchanged, refused, unpublished, renewed }: ImportCounts,
   isDryRun: boolean,
   isComplete: boolean,
 ): string {
   const count = (lines: number) => lines.toLocaleString("en");
   const tombstones = unpublished === 0 ? "" : ` (${count(unpublished)} of them unpublished)`;
+  const objects = renewed === 0 ? "" : ` (${count(renewed)} of them with a new ETag)`;
   return (isDryRun ? "Dry run. Would be added: " : "Added: ") + count(added) + tombstones +
-    `; unchanged: ${count(unchanged)}; refused: ${count(refused)}` +
+    `; unchanged: ${count(unchanged)}${objects}; refused: ${count(refused)}` +
     (isComplete ? "" : "; stopped before the end: import again to continue");
 }
 

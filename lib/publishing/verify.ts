@@ -96,6 +96,10 @@ async function compare(
     if (entry.state === "linked") return await compareUrl(entry.item, { signal, onWait });
     const { item } = entry;
     const comparison = await unlessAborted(storage.content.compare(item), signal);
+    if (comparison.state === "different" && item.location !== undefined) {
+      const remedy = "if only its ETag is new, import its line again";
+      return { ...comparison, reason: `${comparison.reason}; ${remedy}` };
+    }
     if (comparison.state !== "same" || !withContent) return comparison;
     const { digest } = await hashOf(readContent(storage.open(item), signal));
     if (digest === item.digest) return comparison;

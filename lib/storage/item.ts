@@ -16,7 +16,7 @@ export interface ContentReference {
    * digest.
    */
   readonly location?: string;
-  /** The ETag of that object when it was published. */
+  /** The ETag of that object when it was published, or when an import found the same bytes again. */
   readonly validator?: string;
 }
 
@@ -26,7 +26,7 @@ export interface FailedRead {
   readonly range?: ByteRange | undefined;
 }
 
-/** An item as it was published. It never changes; it can only be unpublished. */
+/** An item as it was published. Except for its validator, it never changes; it can be unpublished. */
 export interface PublishedItem extends ContentReference {
   readonly token: Token;
   readonly kind: Kind;

@@ -97,7 +97,15 @@ test("media import adds valid lines, refuses the rest, and running servers see i
     assertEquals(again.stdout.trim().split("\n").map((line) => JSON.parse(line)), [
       { line: 4, outcome: "refused", reason: reasons[0] },
       { line: 5, outcome: "refused", reason: reasons[1] },
-      { added: 0, unchanged: 3, refused: 2, unpublished: 0, dryRun: false, complete: true },
+      {
+        added: 0,
+        unchanged: 3,
+        refused: 2,
+        unpublished: 0,
+        renewed: 0,
+        dryRun: false,
+        complete: true,
+      },
     ]);
     assertEquals(await Deno.readTextFile(rejects), bad.join(""));
   }));

@@ -390,6 +390,72 @@ test("media import publishes objects in place, and restores an export of a bucke
     }
   }));
 
+/** Uploads content in parts, which gives it another ETag than in one piece. */
+async function uploadInParts(key: string, content: Uint8Array<ArrayBuffer>): Promise<void> {
+  const begun = await (await store().request("POST", `${key}?uploads=`)).text();
+  const id = /<UploadId>(.+)<\/UploadId>/.exec(begun)?.[1];
+  const { headers } = await store().request(
+    "PUT",
+    `${key}?partNumber=1&uploadId=${id}`,
+    content,
+  );
+  const part = `<Part><PartNumber>1</PartNumber><ETag>${headers.get("etag")}</ETag></Part>`;
+  const all = `<CompleteMultipartUpload>${part}</CompleteMultipartUpload>`;
+  await store().request("POST", `${key}?uploadId=${id}`, new TextEncoder().encode(all));
+}
+
+test("media import takes the new ETag of an object with the same bytes, and only then", () =>
+  inFolder(async (folder) => {
+    const { environment, run } = bucketFor(folder);
+    const content = await Deno.readFile(SAMPLE_MP4);
+    const [key, line] = ["shows/copied.mp4", `${folder}/line`];
+    const location = `s3://${BUCKET}/${key}`;
+    const put = (content: Uint8Array<ArrayBuffer>) => store().request("PUT", key, content);
+    await put(content);
+    const { token } = JSON.parse((await run("publish", location, "--json")).stdout);
+    await Deno.writeTextFile(line, (await run("export")).stdout);
+    await using server = await ServerProcess.start(environment, folder);
+    const statuses = async () =>
+      (await Promise.all(
+        ["GET", "HEAD"].map((method) => requestRaw(server.port, method, `/media/${token}`)),
+      )).map(({ status }) => status).join();
+    const expect = (expected: string) =>
+      until(`the server to answer ${expected}`, async () => await statuses() === expected);
+
+    await uploadInParts(key, content);
+    await expect("502,502");
+    for (const options of [[], ["--content"]]) {
+      const { code, stdout } = await run("verify", ...options);
+      assertEquals(code, 1);
+      const remedy = "was replaced; if only its ETag is new, import its line again";
+      assertMatch(stdout, new RegExp(`^\\* ${token}  "${location}" .* ${remedy}\n`));
+    }
+    const renewed = "unchanged: 1 (1 of them with a new ETag); refused: 0\n";
+    const dry = await run("import", line, "--dry-run");
+    assertEquals([dry.stdout, dry.stderr], [`Dry run. Would be added: 0; ${renewed}`, ""]);
+    assertEquals((await run("verify")).code, 1);
+    assertEquals((await run("import", line)).stdout, `Added: 0; ${renewed}`);
+    await expect("200,200");
+    assertEquals((await run("verify", "--content")).code, 0);
+    const same = "Added: 0; unchanged: 1; refused: 0\n";
+    assertEquals((await run("import", line)).stdout, same);
+
+    await put(content); // in one piece again
+    const elsewhere = { ...environment, CONTENT: `${folder}/files` };
+    assertEquals((await mediaHere(folder, ["import", line], elsewhere)).stdout, same);
+    await Deno.writeTextFile(line, JSON.stringify({ token, location }));
+    assertEquals((await run("import", line)).stdout, `Added: 0; ${renewed}`);
+    assertEquals((await run("verify")).code, 0);
+
+    const before = (await run("export")).stdout;
+    await put(content.with(1_000, content[1_000] as number ^ 1));
+    const refused = await run("import", line);
+    assertEquals(refused.stdout, "Added: 0; unchanged: 0; refused: 1\n");
+    assertMatch(refused.stderr, /^media: line 1: "s3:.*" has the SHA-256 \w+; expected \w+\n$/);
+    assertEquals((await run("export")).stdout, before);
+    await expect("502,502");
+  }));
+
 test("media import ends when the store is down, and blames no line", () =>
   inFolder(async (folder) => {
     const environment = store().environment(newPrefix());

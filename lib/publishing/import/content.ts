@@ -1,6 +1,7 @@
 /** Importing content that may have to be read: a file, or an object with incomplete metadata. */
 
 import { RefusedError } from "../../errors/refused_error.ts";
+import type { PublishedItem } from "../../storage/item.ts";
 import type { MediaStorage } from "../../storage/media/media_storage.ts";
 import type { Token } from "../../storage/token.ts";
 import { derivedToken, factsOf, requireSame } from "./facts.ts";
@@ -71,4 +72,24 @@ async function publishLine(
   const publish = isFile ? publishFile : publishObject;
   if (!isDryRun) await publish(storage, place, { ...options, found, token, language, publishedAt });
   return "added";
+}
+
+/**
+ * Takes the new ETag of an object whose bytes are those of the published item. An object gets a new
+ * one when it is copied in parts, for example, or encrypted with another key.
+ *
+ * @throws {RefusedError} When the bytes are others.
+ */
+export async function renewValidator(
+  storage: MediaStorage,
+  { token, kind, type, length, digest, location = "" }: PublishedItem,
+  { isDryRun, signal }: Pick<ContentOptions, "isDryRun" | "signal">,
+): Promise<void> {
+  try {
+    const options = { kind, type, signal, expected: { digest, length } };
+    const { validator } = await describeObject(storage, location, options);
+    if (!isDryRun) await storage.catalogue.setValidator(token, validator);
+  } catch (error) {
+    throw await refusalOfObject(storage, error);
+  }
 }

@@ -19,11 +19,12 @@ const OPTIONAL = ["type", "length", "sha256", "name", "language", "location", "v
 export const NONE: Facts = Object.fromEntries(OPTIONAL.map((name) => [name, null]));
 
 /** Returns the facts that a line states, and defaults for the others. */
-export function factsOf({ source: _, token: __, ...stated }: ValidLine, defaults: Facts): Facts {
+export function factsOf({ source, token: _, ...stated }: ValidLine, defaults: Facts): Facts {
   const { path: _path, publishedAt, unpublishedAt, ...facts }: Facts = stated;
   return {
     ...defaults,
     ...facts,
+    ...(source === "object" ? { validator: undefined } : undefined), // an object may get a new ETag
     publishedAt: isoOf(publishedAt),
     unpublishedAt: isoOf(unpublishedAt),
   };

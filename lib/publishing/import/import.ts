@@ -11,10 +11,10 @@ import { messageOf } from "../../input/printable.ts";
 import { unpublish, type UnpublishOptions } from "../unpublish.ts";
 import { RefusedError } from "../../errors/refused_error.ts";
 import { MissingError } from "../../storage/errors.ts";
-import type { CatalogueEntry } from "../../storage/item.ts";
+import type { CatalogueEntry, PublishedItem } from "../../storage/item.ts";
 import type { Added, MediaStorage } from "../../storage/media/media_storage.ts";
 import type { Token } from "../../storage/token.ts";
-import { type ContentOptions, importContent } from "./content.ts";
+import { type ContentOptions, importContent, renewValidator } from "./content.ts";
 import {
   type Candidate,
   candidateFor,
@@ -40,6 +40,8 @@ export interface ImportCounts {
   refused: number;
   /** The number of those added that were tombstones and unpublished an item. */
   unpublished: number;
+  /** The number of those unchanged whose object has a new ETag, which is now in the catalogue. */
+  renewed: number;
 }
 
 /** Why a line is refused. */
@@ -109,10 +111,12 @@ async function importBatch(
     for (const line of lines) await importBatch(storage, [line], options);
     return;
   }
+  const objects = lines.flatMap((each) => knownObject(each, known) ?? []);
+  const replaced = await storage.findReplaced(objects);
   const unknown = lines.flatMap((each) =>
     each.kind !== "entry" || known.has(each.token) ? [] : [[each.token, each.entry] as const]
   );
-  const result = { known, ...await storage.addAll(unknown, isDryRun) };
+  const result = { known, replaced, ...await storage.addAll(unknown, isDryRun) };
   for (const parsed of lines) {
     const outcome = parsed.kind === "invalid"
       ? parsed.refusal
@@ -137,15 +141,29 @@ function tokenIn(parsed: ParsedLine): Token | undefined {
   return parsed.kind === "invalid" ? undefined : parsed.token;
 }
 
+/** Returns the item that a line for an object has the token of, if it was published before. */
+function knownObject(
+  line: Candidate | { readonly kind: "invalid" },
+  known: ReadonlyMap<Token, CatalogueEntry>,
+): PublishedItem | undefined {
+  const isObject = line.kind !== "invalid" && line.valid.source === "object";
+  const entry = isObject && line.token ? known.get(line.token) : undefined;
+  return entry?.state === "published" ? entry.item : undefined;
+}
+
 /**
  * Returns the outcome of a valid line.
  *
- * @param result The entries that were there before, and the result of adding the others.
+ * @param result The entries that were there before, those of them whose objects were replaced, and
+ *   the result of adding the others.
  */
 async function outcomeOf(
   storage: MediaStorage,
   candidate: Candidate,
-  { known, added, faults }: Added & { readonly known: ReadonlyMap<Token, CatalogueEntry> },
+  { known, replaced, added, faults }: Added & {
+    readonly known: ReadonlyMap<Token, CatalogueEntry>;
+    readonly replaced: ReadonlySet<Token>;
+  },
   options: ImportOptions,
 ): Promise<"added" | "unchanged" | Error> {
   const { token } = candidate;
@@ -153,7 +171,13 @@ async function outcomeOf(
   if (fault !== undefined) return fault;
   if (token && added.has(token)) return "added";
   try {
-    return await importLine(storage, candidate, token && known.get(token), options);
+    const outcome = await importLine(storage, candidate, token && known.get(token), options);
+    const object = knownObject(candidate, known);
+    if (object !== undefined && replaced.has(object.token)) {
+      await renewValidator(storage, object, options);
+      options.outcomes.renewed++;
+    }
+    return outcome;
   } catch (error) {
     options.signal.throwIfAborted();
     if (error instanceof StorageError) throw error;

@@ -166,6 +166,15 @@ export class Catalogue implements Versioned {
     };
   }
 
+  /** Replaces the validator of an item's object. Does nothing if it is no longer published. */
+  async setValidator(token: Token, validator: string): Promise<void> {
+    await this.#database.transact([bumpVersion(), {
+      text: `UPDATE media_head_item SET validator = $2
+             WHERE token = $1 AND unpublished_at IS NULL RETURNING token`,
+      values: [token, validator],
+    }]);
+  }
+
   /**
    * Replaces an item with a tombstone.
    *

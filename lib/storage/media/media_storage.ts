@@ -206,7 +206,7 @@ export class MediaStorage implements ItemStorage, CacheableStorage {
       if (location === undefined) return await this.#contentFault(item);
       const found = await this.statObject(location);
       if (found.length === length && found.validator === validator) return undefined;
-      return new StorageError(
+      return new ReplacedError(
         "content",
         `${quoted(location)} is another object than was published`,
         { kind: "another object" },
@@ -216,6 +216,14 @@ export class MediaStorage implements ItemStorage, CacheableStorage {
       await this.content.id(); // throws if more than this item is at fault
       return error;
     }
+  }
+
+  /** Returns the tokens of items in place whose objects were replaced, or have another ETag. */
+  async findReplaced(items: readonly PublishedItem[]): Promise<ReadonlySet<Token>> {
+    if (this.content.kind !== "bucket") return new Set();
+    const faults = await this.#importFaults(items.filter(({ location }) => location !== undefined));
+    const isReplaced = (token: Token) => faults.get(token) instanceof ReplacedError;
+    return new Set(faults.keys().filter(isReplaced));
   }
 
   /** Returns a fault if content is not as it was published. */

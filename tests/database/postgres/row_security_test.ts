@@ -29,6 +29,7 @@ const QUESTIONS: [what: string, ask: (catalogue: Catalogue) => Promise<unknown>]
   ["usesAfterChanges()", (catalogue) => catalogue.usesAfterChanges(ITEM.digest)],
   ["isEmpty()", (catalogue) => catalogue.isEmpty()],
   ["list()", (catalogue) => Array.fromAsync(catalogue.list())],
+  ["setValidator()", (catalogue) => catalogue.setValidator(ITEM.token, '"x"')],
   ["unpublish()", (catalogue) => catalogue.unpublish(ITEM.token, 0)],
 ];
 

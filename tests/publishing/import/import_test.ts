@@ -38,7 +38,7 @@ async function importAll(
 ): Promise<Imported> {
   const refusals: string[] = [];
   const rejects: Uint8Array<ArrayBuffer>[] = [];
-  const outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0 };
+  const outcomes = { added: 0, unchanged: 0, refused: 0, unpublished: 0, renewed: 0 };
   const lines = given.map((line) => typeof line === "string" ? line : `${JSON.stringify(line)}\n`);
   await importLines(storage, await readInput(readContent(new Blob(lines).stream(), signal)), {
     outcomes,
@@ -57,8 +57,9 @@ async function importAll(
     onFound() {},
     onProgress() {},
   });
+  const { renewed: _, ...counts } = outcomes; // of objects only
   return {
-    outcomes: Object.values(outcomes),
+    outcomes: Object.values(counts),
     refusals,
     rejects: await new Blob(rejects).text(),
   };

@@ -128,10 +128,18 @@ export function testMediaStorage(
     assertEquals(await storage.catalogue.find(token), { state: "published", kind: "video", item });
     await assertRejects(() => storage.catalogue.add(item), RefusedError);
 
+    const before = await storage.catalogue.version();
+    await storage.catalogue.setValidator(token, '"x-2"');
+    assert(await storage.catalogue.version() !== before, "the version changes");
+    const renewed = { ...item, validator: '"x-2"' };
+    assertEquals(await storage.catalogue.find(token), entryOf(renewed));
+
     assert(await storage.unpublish(copied, 5000)); // an object in place does not use the copy
     assertEquals(await subject.digests(), left(subject, digest));
     const { token: again } = await subject.publish(newMetadata(), CONTENT);
     assert(await storage.unpublish(token, 5000));
+    await storage.catalogue.setValidator(token, '"x-3"'); // too late
+    assertEquals((await storage.catalogue.find(token)).state, "unpublished");
     assertEquals(await subject.digests(), [digest]);
     assert(await storage.unpublish(again, 5000));
   });

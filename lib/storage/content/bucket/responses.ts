@@ -94,8 +94,16 @@ export function reasonIn(response: ErrorResponse): string {
     remedyIn(response);
 }
 
-/** Names the region of the bucket, or the endpoint that the store asks for, where it says so. */
+/**
+ * Names a clock that is wrong, the region of the bucket, or the endpoint that the store asks for,
+ * where the store says so.
+ */
 function remedyIn({ status, headers, text }: ErrorResponse): string {
+  if (codeIn({ text }) === "RequestTimeTooSkewed") {
+    const [here, there] = [new Date(), new Date(headers.get("date") ?? NaN)];
+    const store = isNaN(+there) ? "" : `, the store's ${there.toISOString()}`;
+    return `; the clock here says ${here.toISOString()}${store}`;
+  }
   if (![301, 307, 400].includes(status)) return "";
   const region = headers.get("x-amz-bucket-region") ?? /<Region>([^<]+)</.exec(text)?.[1];
   if (region) return `; the bucket is in the region ${quoted(unescape(region))} (AWS_REGION)`;
