@@ -5,6 +5,8 @@ import { readable } from "../input/user_file.ts";
 /** Content of a known size that can be read at any offset. */
 export interface Bytes {
   readonly size: number;
+  /** Whether this is all of it: of what is at a URL, only the beginning is requested. */
+  readonly isWhole: boolean;
   /** Reads `length` bytes from an offset, or fewer at the end of the content. */
   read(offset: number, length: number): Promise<Uint8Array<ArrayBuffer>>;
 }
@@ -22,13 +24,14 @@ export function fileBytes(path: string, file: Deno.FsFile, size: number): Bytes 
     }
     return bytes.subarray(0, done);
   };
-  return { size, read: (...range) => readable(path, () => read(...range)) };
+  return { size, isWhole: true, read: (...range) => readable(path, () => read(...range)) };
 }
 
 /** Reads content in memory. */
-export function memoryBytes(content: Uint8Array<ArrayBuffer>): Bytes {
+export function memoryBytes(content: Uint8Array<ArrayBuffer>, isWhole = true): Bytes {
   return {
     size: content.length,
+    isWhole,
     read: (offset, length) => Promise.resolve(content.subarray(offset, offset + length)),
   };
 }

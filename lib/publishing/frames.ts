@@ -1,12 +1,17 @@
 /**
  * The frames of MPEG audio (MP3, MP2 and MP1), AAC in ADTS, and AC-3. The header of one frame is too
- * short to prove anything, so frames count only if they agree and follow one another without a gap.
+ * short to prove anything, so frames count only if they agree and follow one another without a gap,
+ * in a run. Content is sound if it begins with a run of eight frames, or is nothing but a run. After
+ * stray bytes, a run has to be longer.
  */
 
 import { Buffer } from "node:buffer";
 import type { WindowedBlob } from "./bytes.ts";
 
-/** The length of a run of frames that proves a format. Shorter runs occur in damaged films. */
+/** The number of frames that prove a format at the beginning of content. */
+const RUN_FRAMES = 8;
+
+/** The length of a run that proves a format anywhere. Shorter ones occur in damaged films. */
 const RUN_BYTES = 16 * 1024;
 
 /** Where a run must begin: past the rest of a frame that was cut, which is less than 3 kB. */
@@ -42,8 +47,10 @@ export async function detectFrames(content: WindowedBlob): Promise<FrameType | u
   const bytes = Buffer.from(await content.read(0, READ_BYTES));
   const first = parseHeader(bytes, 0);
   if (first === undefined) return undefined;
-  const isRun = first.length > 0 ? countFrames(bytes, 0, first) >= 2 : isFreeFormat(bytes, first);
-  return isRun ? first.type : undefined;
+  if (first.length === 0) return isFreeFormat(bytes, first) ? first.type : undefined;
+  const { count, length, isToEnd } = runAt(bytes, 0, first);
+  const isProof = count >= RUN_FRAMES || length >= RUN_BYTES || isToEnd && count >= 2;
+  return isProof ? first.type : undefined;
 }
 
 /** Returns the media type of content whose frames begin after padding or stray bytes. */
@@ -56,7 +63,8 @@ export async function searchFrames(content: WindowedBlob): Promise<FrameType | u
     if (isContainer(bytes, at)) return undefined; // whose parts may be longer than a run
     const first = parseHeader(bytes, at);
     if (first === undefined || first.length === 0) continue;
-    if (countFrames(bytes, at, first) >= 2) return first.type;
+    const { count, length, isToEnd } = runAt(bytes, at, first);
+    if (length >= RUN_BYTES || isToEnd && count >= RUN_FRAMES) return first.type;
   }
   return undefined;
 }
@@ -64,7 +72,8 @@ export async function searchFrames(content: WindowedBlob): Promise<FrameType | u
 /** Whether frames in the free format follow one another, at any distance that they agree on. */
 function isFreeFormat(bytes: Buffer, first: FrameHeader): boolean {
   for (let next = HEADER_BYTES; next < SEARCHED_BYTES; next++) {
-    if (countFrames(bytes, 0, first, next - first.padding) >= 3) return true;
+    const { count, length, isToEnd } = runAt(bytes, 0, first, next - first.padding);
+    if (length >= RUN_BYTES || isToEnd && count >= 3) return true;
   }
   return false;
 }
@@ -81,21 +90,35 @@ function isContainer(bytes: Buffer, at: number): boolean {
   return at + 4 <= bytes.length && CONTAINER_CODES.includes(bytes.readUInt32BE(at));
 }
 
+/** Frames that agree, and follow one another without a gap. */
+interface Run {
+  /** The number of whole frames. */
+  readonly count: number;
+  /** Their bytes, up to {@linkcode RUN_BYTES} and the rest of a frame. */
+  readonly length: number;
+  /** Whether nothing else follows but the beginning of a frame, or a tag. */
+  readonly isToEnd: boolean;
+}
+
 /**
- * Counts the frames from here to the end of the file, or of a run that is long enough. Returns 0 if
- * any of them does not agree with the first.
+ * Returns the run that begins here.
  *
  * @param freeLength The bytes of a frame without padding in the free format.
  */
-function countFrames(bytes: Buffer, start: number, first: FrameHeader, freeLength = 0): number {
-  let count = 0;
-  for (let at = start; at - start < RUN_BYTES; count++) {
-    if (at + HEADER_BYTES > bytes.length) break; // the last frame may be cut
+function runAt(bytes: Buffer, start: number, first: FrameHeader, freeLength = 0): Run {
+  let [at, count] = [start, 0];
+  while (at - start < RUN_BYTES) {
     const header = parseHeader(bytes, at);
-    if (header?.key !== first.key) return isTrailingTag(bytes, at) ? count : 0;
-    at += header.length || freeLength + header.padding;
+    const isShort = at + HEADER_BYTES > bytes.length;
+    if (header?.key !== first.key) {
+      return { count, length: at - start, isToEnd: isShort || isTrailingTag(bytes, at) };
+    }
+    const end = at + (header.length || freeLength + header.padding);
+    if (end > bytes.length) return { count, length: at - start, isToEnd: true };
+    at = end;
+    count++;
   }
-  return count;
+  return { count, length: at - start, isToEnd: false };
 }
 
 function isTrailingTag(bytes: Buffer, at: number): boolean {
@@ -138,7 +161,7 @@ function parseAdts(bytes: Buffer, at: number): FrameHeader | undefined {
   const fixed = bytes.readUInt16BE(at + 1) & 0xfffc;
   const rate = fixed >> 2 & 0xf;
   const length = bytes.readUIntBE(at + 3, 3) >> 5 & 0x1fff;
-  if (rate > 12 || length < HEADER_BYTES) return undefined;
+  if (rate > 12 || length <= HEADER_BYTES) return undefined;
   return { type: "audio/aac", key: fixed, length, padding: 0 };
 }
 

@@ -118,9 +118,10 @@ export async function detectMediaType(
       kind: "unknown format",
     });
   }
-  if (stated.type === undefined && await isStub(blob, type)) {
+  if (stated.type === undefined && content.isWhole && await isStub(blob, type)) {
+    const fault = kindOf(type) === "audio" ? "no sound" : "neither sound nor pictures";
     const remedy = "make sure that it is whole";
-    throw new RefusedError(`${quoted(source)} begins as ${type}, but has no sound; ${remedy}`, {
+    throw new RefusedError(`${quoted(source)} begins as ${type}, but has ${fault}; ${remedy}`, {
       kind: "stub",
     });
   }

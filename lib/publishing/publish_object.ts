@@ -96,6 +96,7 @@ export async function* readContent(
 function bytesOf(object: ExistingContent): Bytes {
   return {
     size: object.length,
+    isWhole: true,
     async read(offset, length) {
       const last = Math.min(offset + length, object.length) - 1;
       if (offset > last) return new Uint8Array();

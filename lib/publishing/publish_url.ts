@@ -91,7 +91,9 @@ async function examine(
     const warning = `answers HEAD with ${head.status}; redirected clients will get the same`;
     options.warn?.(`${quoted(location)} ${warning}`);
   }
-  const detected = () => detectMediaType(location, memoryBytes(beginning), {});
+  const { length = beginning.length < BEGINNING_BYTES ? 0 : Infinity } = got.stated;
+  const content = memoryBytes(beginning, beginning.length >= length);
+  const detected = () => detectMediaType(location, content, {});
   return { ...got.stated, kind: stated ?? kindOf(got.stated.type) ?? (await detected()).kind };
 }
 

@@ -39,8 +39,8 @@ function id3Size(size: Buffer): number {
 }
 
 /**
- * Tells whether content begins with an ID3v2 tag that does not end: its size is wrong, or only the
- * beginning of the content can be read. The tag has a frame, padding or an extended header.
+ * Tells whether content begins with an ID3v2 tag that does not end: the content was cut in it, or
+ * only its beginning can be read. The tag has a frame, padding or an extended header.
  */
 export async function isCutTag(content: WindowedBlob): Promise<boolean> {
   const tag = Buffer.from(await content.read(0, ID3_HEADER_BYTES + 3));

@@ -49,7 +49,7 @@ export async function findTracks(content: WindowedBlob, type: string) {
 }
 
 /** The nesting of boxes (ISO/IEC 14496-12). */
-const BOXES = {
+export const BOXES = {
   /** The part that lists all tracks. */
   list: "moov",
   /** The parts to enter; others are skipped. */
@@ -77,7 +77,10 @@ const BOXES = {
  *
  * @throws {RangeError} When the content ends before the list, or takes too long to read.
  */
-async function* partsOf(content: WindowedBlob, { list, entered, parse, isExact }: typeof BOXES) {
+export async function* partsOf(
+  content: WindowedBlob,
+  { list, entered, parse, isExact }: typeof BOXES,
+) {
   let listEnd = Infinity;
   const ends: number[] = []; // of the parts that were entered
   for (let at = 0; at < listEnd;) {
@@ -146,13 +149,13 @@ async function* isoTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
 }
 
 /** Identifiers of Matroska's elements (RFC 9559 §5.1), in hexadecimal digits. */
-const SEGMENT = "18538067";
+export const SEGMENT = "18538067";
 const TRACKS = "1654ae6b";
 const TRACK_ENTRY = "ae";
 const TRACK_TYPE = "83";
 
 /** The nesting of elements (RFC 8794). */
-const ELEMENTS: typeof BOXES = {
+export const ELEMENTS: typeof BOXES = {
   list: TRACKS,
   entered: [SEGMENT, TRACKS, TRACK_ENTRY],
   isExact: false,
@@ -271,10 +274,11 @@ const SEARCHED_BYTES = 256 * 1024;
  * Yields the tracks of FLV (Adobe Flash Video File Format 10.1, annex E). Flags name them, but many
  * programs that record live streams set both, so video counts only if it is there.
  *
- * @throws {RangeError} When the flags name video that is not there, or no sound.
+ * @throws {RangeError} When the flags name video that is not there, or there is no sound.
  */
 async function* flvTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
   const header = Buffer.from(await content.read(0, 9));
+  let hasSound = false;
   for (let at = header.readUInt32BE(5) + 4; at < SEARCHED_BYTES;) {
     const tag = Buffer.from(await content.read(at, 11));
     if (tag.length < 11) break;
@@ -284,10 +288,11 @@ async function* flvTracks(content: WindowedBlob): AsyncGenerator<TrackKind> {
       return;
     }
     if (type !== 8 && type !== 18) throw new RangeError("Not a tag");
+    hasSound ||= type === 8;
     at += tag.length + tag.readUIntBE(1, 3) + 4;
   }
   const isAudioOnly = (header.readUInt8(4) & 5) === 4;
-  if (!isAudioOnly) throw new RangeError("The picture may come later");
+  if (!isAudioOnly || !hasSound) throw new RangeError("The picture may come later");
   yield "audio";
 }
 

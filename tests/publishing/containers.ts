@@ -24,6 +24,7 @@ export const iso = (brand: string, ...handlers: string[]) => {
   return Buffer.concat([
     box("ftyp", ascii(brand), uint32(0)),
     ...handlers.length > 0 ? [box("moov", ...handlers.map(track))] : [],
+    box("mdat", Buffer.of(0)),
   ]);
 };
 
@@ -33,18 +34,20 @@ export const element = (id: string, ...parts: Buffer[]) => {
   return Buffer.concat([ascii(id), ascii("\x01\0\0\0"), uint32(content.length), content]);
 };
 export const [SEGMENT, TRACKS, ENTRY] = ["\x18\x53\x80\x67", "\x16\x54\xae\x6b", "\xae"] as const;
+const CLUSTER = "\x1f\x43\xb6\x75";
 
 /** Matroska or WebM with tracks of these types: 1 is video, 2 sound. */
 export const matroska = (docType: string, ...types: number[]) => {
   const entries = types.map((type) => element(ENTRY, element("\x83", Buffer.of(type))));
   const tracks = types.length > 0 ? [element(TRACKS, ...entries)] : [];
   const header = element("\x1a\x45\xdf\xa3", element("\x42\x82", ascii(docType)));
-  return Buffer.concat([header, element(SEGMENT, ...tracks)]);
+  return Buffer.concat([header, element(SEGMENT, ...tracks, element(CLUSTER, Buffer.of(0)))]);
 };
 
-/** A page of Ogg. */
+/** A page of Ogg. Only those of headers have the position 0. */
 export const page = (flags: number, stream: number, content: Buffer) => {
   const head = ascii(`OggS\0${String.fromCharCode(flags)}${"\0".repeat(20)}\x01`);
+  head.writeUInt8(flags === 2 ? 0 : 1, 6);
   head.writeUInt32LE(stream, 14);
   return Buffer.concat([head, Buffer.from([content.length]), content]);
 };

@@ -13,6 +13,9 @@ const test = needing("environment");
 
 const detect = (...parts: Buffer[]) =>
   detectMediaType("it", memoryBytes(new Uint8Array(Buffer.concat(parts))), {});
+/** Detects content of which only the beginning can be read, as at a URL. */
+const detectBeginning = (...parts: Buffer[]) =>
+  detectMediaType("it", memoryBytes(new Uint8Array(Buffer.concat(parts)), false), {});
 
 function typeOf(name: FrameName): string {
   return name === "AAC"
@@ -74,7 +77,7 @@ test("frames prove MP3, AAC and AC-3, whatever precedes them", async () => {
       const isFree = name === "MP3, free format"; // found only where it is expected
       const isStray = /padding|footer that|longer|stray|rest|another/.test(what);
       if (isFree && isStray) continue;
-      for (const count of [3, 2_400]) {
+      for (const count of [isStray ? 8 : 3, 2_400]) {
         const detected = await detect(...parts, frames(name, count));
         assertEquals(detected, { kind: "audio", type: typeOf(name) }, `${name} after ${what}`);
       }
@@ -91,15 +94,37 @@ test("frames of a short file may be followed by tags, and the last may be cut", 
   }
 });
 
-test("a tag that does not end is one of sound", async () => {
+test("eight frames at the beginning prove sound, whatever follows", async () => {
+  for (const name of Object.keys(FRAMES) as FrameName[]) {
+    if (name === "MP3, free format") continue; // does not state its length
+    const sound = frames(name, 60);
+    const cut = sound.subarray(5 * FRAMES[name][1] + 1);
+    for (const before of [[], [ID3]]) {
+      for (const rest of [[cut], [noise(9000)], [zeros(5000)], [ID3.subarray(0, 20), cut]]) {
+        const detected = await detect(...before, frames(name, 8), ...rest);
+        assertEquals(detected, { kind: "audio", type: typeOf(name) }, name);
+      }
+    }
+  }
+});
+
+test("a tag that does not end is one of sound if the content goes on", async () => {
   const rows = {
-    "only its beginning can be read, as at a URL": [id3("\0\x7f\0\0"), noise(5000)],
-    "it is padded": [ascii("ID3\x04\0\0\0\x7f\0\0"), zeros(5000)],
-    "its size is wrong": [id3("\0\x7f\0\0"), frames("MP3", 50)],
+    "a picture": [id3("\0\x7f\0\0"), noise(5000)],
+    "padding": [ascii("ID3\x04\0\0\0\x7f\0\0"), zeros(5000)],
+    "a few bytes": [id3("\0\x7f\0\0").subarray(0, 16)],
+    "a picture after another tag": [ID3, id3("\0\x7f\0\0"), noise(5000)],
   };
   for (const [what, parts] of Object.entries(rows)) {
-    assertEquals(await detect(...parts), { kind: "audio", type: "audio/mpeg" }, what);
+    assertEquals(await detectBeginning(...parts), { kind: "audio", type: "audio/mpeg" }, what);
+    const { message } = await assertRejects(() => detect(...parts), RefusedError, "", what);
+    assertEquals(
+      message,
+      '"it" begins as audio/mpeg, but has no sound; make sure that it is whole',
+    );
   }
+  const sound = await detect(id3("\0\x7f\0\0"), frames("MP3", 50)); // its size is wrong
+  assertEquals(sound, { kind: "audio", type: "audio/mpeg" });
 });
 
 test("fewer frames prove nothing, nor do frames elsewhere", async () => {
@@ -116,7 +141,13 @@ test("fewer frames prove nothing, nor do frames elsewhere", async () => {
     ],
     "a run in a box whose length was cut": [box("mdat", run).subarray(3)],
     "a run in a box of another type": [box("abcd", box("mdat", run))],
-    "five frames": [frames("MP3", 5), noise(9000)],
+    "seven frames": [frames("MP3", 7), noise(9000)],
+    "seven frames after stray bytes": [noise(10), frames("MP3", 7)],
+    "a frame, and the beginning of another": [frames("MP3", 2).subarray(0, 500)],
+    "two headers in a table": [
+      ...[ascii("A table\n"), Buffer.from("ffff2613", "hex"), zeros(68)],
+      ...[Buffer.from("ffff2613", "hex"), zeros(20)],
+    ],
     "five frames after stray bytes": [noise(10), frames("MP3", 5), noise(9000)],
     "frames at a distance": Array.from({ length: 50 }, () => [frames("MP3", 4), noise(50)]).flat(),
     "frames of different formats": Array(50).fill([frames("MP3", 1), frames("MP2", 1)]).flat(),

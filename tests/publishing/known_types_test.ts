@@ -15,6 +15,7 @@ import {
   matroska,
   MPEG1_PACK,
   MPEG2_PACK,
+  packet,
   page,
   systemHeader,
   transport,
@@ -36,24 +37,27 @@ const SOUNDS: readonly Row[] = [
   ["audio/aac", frames("AAC", 2), "audio audio/aac"],
   ["audio/vnd.dolby.dd-raw", frames("AC-3", 2), "audio audio/vnd.dolby.dd-raw"],
   ...([
-    ["audio/flac", `fLaC\x80\0\0\x22${"\0".repeat(34)}`],
-    ["audio/wav", "RIFF\x14\0\0\0WAVEfmt \0\0\0\0data\0\0\0\0"],
-    ["audio/qcelp", "RIFF\x14\0\0\0QLCMfmt \0\0\0\0data\0\0\0\0"],
-    ["audio/aiff", "FORM\0\0\0\x14AIFFCOMM\0\0\0\0SSND\0\0\0\0"],
-    ["audio/aiff", "FORM\0\0\0\x14AIFCSSND\0\0\0\x01\0\0COMM\0\0\0\0"],
-    ["audio/x-caf", `caff\0\x01\0\0desc${"\0".repeat(8)}data${"\xff".repeat(8)}`],
-    ["audio/x-musepack", "MP+\x07"],
-    ["audio/x-musepack", "MPCK"],
-    ["audio/midi", "MThd\0\0\0\x06\0\0\0\x01\0\x60MTrk\0\0\0\0"],
-    ["audio/x-dsf", ["DSD ", "fmt ", "data"].map((id) => `${id}\x0c${"\0".repeat(7)}`).join("")],
-    ["audio/x-dff", "FRM8\0\0\0\0\0\0\0\0DSD "],
-    ["audio/wavpack", `wvpk\0\0\0\0\x10\x04${"\0".repeat(22)}`],
+    ["audio/flac", `fLaC\x80\0\0\x22${"\0".repeat(34)}\xff`],
+    ["audio/wav", "RIFF\x16\0\0\0WAVEfmt \0\0\0\0data\x02\0\0\0\0\0"],
+    ["audio/qcelp", "RIFF\x16\0\0\0QLCMfmt \0\0\0\0data\x02\0\0\0\0\0"],
+    ["audio/aiff", `FORM\0\0\0\x1eAIFFCOMM\0\0\0\0SSND\0\0\0\x0a${"\0".repeat(10)}`],
+    ["audio/aiff", `FORM\0\0\0\x1eAIFCSSND\0\0\0\x09${"\0".repeat(10)}COMM\0\0\0\0`],
+    ["audio/x-caf", `caff\0\x01\0\0desc${"\0".repeat(8)}data${"\xff".repeat(8)}${"\0".repeat(5)}`],
+    ["audio/x-musepack", `MP+\x07${"\0".repeat(26)}`],
+    ["audio/x-musepack", "MPCKSH\x04\0AP\x04\0"],
+    ["audio/midi", "MThd\0\0\0\x06\0\0\0\x01\0\x60MTrk\0\0\0\x04\0\xff\x2f\0"],
+    [
+      "audio/x-dsf",
+      ["DSD ", "fmt ", "data"].map((id) => `${id}\x0c${"\0".repeat(7)}`).join("") + ".",
+    ],
+    ["audio/x-dff", `FRM8${"\0".repeat(8)}DSD PROP${"\0".repeat(8)}DSD ${"\0".repeat(9)}`],
+    ["audio/wavpack", `wvpk\0\0\0\0\x10\x04${"\0".repeat(23)}`],
     ["audio/ape", `MAC \x96\x0f${"\0".repeat(26)}`],
     ["audio/amr", "#!AMR\n\x3c"],
-    ["audio/x-it", "IMPM"],
-    ["audio/x-s3m", `${"\0".repeat(44)}SCRM`],
-    ["audio/x-xm", "Extended Module:"],
-    ["audio/x-voc", `Creative Voice File\x1a${"\0".repeat(7)}`],
+    ["audio/x-it", `IMPM${"\0".repeat(189)}`],
+    ["audio/x-s3m", `${"\0".repeat(44)}SCRM${"\0".repeat(49)}`],
+    ["audio/x-xm", `Extended Module:${"\0".repeat(49)}`],
+    ["audio/x-voc", `Creative Voice File\x1a${"\0".repeat(6)}\x01${"\0".repeat(5)}`],
   ] as const).map(([type, text]) => [type, ascii(text), `audio ${type}`] as const),
 ];
 
@@ -86,11 +90,13 @@ const programContainer = (named: string, pack: Buffer) => {
     Buffer.concat([
       pack,
       ...codes.length > 0 ? [systemHeader(1, codes.length - 1, ...codes)] : [],
+      packet(0xc0),
     ]);
   return container(named, make, [0xc0, 0xe0], ["video/mpeg", "video/mpeg"]);
 };
 
-const ogg = (codec: string) => page(2, 1, ascii(codec));
+const ogg = (...codecs: string[]) =>
+  Buffer.concat([...codecs.map((codec) => page(2, 1, ascii(codec))), page(0, 1, ascii("."))]);
 const MJ2 = (...tracks: string[]) =>
   Buffer.concat([ascii("\0\0\0\x0cjP  \r\n\x87\n"), iso("mjp2", ...tracks)]);
 
@@ -113,12 +119,12 @@ const CONTAINERS: readonly Row[] = [
   ["video/x-flv", flv(5, 18, 8, 9), "video video/x-flv"],
   ...programContainer("video/MP1S", MPEG1_PACK),
   ...programContainer("video/MP2P", MPEG2_PACK),
-  ["video/mpeg", ascii("\0\0\x01\xba\0\0\0\0"), "--kind"], // a damaged pack
-  ["video/mpeg", ascii("\0\0\x01\xb3\x08\0\x60\x13"), "video video/mpeg"], // video alone
+  ["video/mpeg", ascii("\0\0\x01\xba\0\0\0\0\0\0\x01\xc0"), "--kind"], // a damaged pack
+  ["video/mpeg", ascii("\0\0\x01\xb3\x08\0\x60\x13\0\0\x01\x01"), "video video/mpeg"], // video alone
   ["application/ogg", ogg("fishead\0"), "--kind"],
   ["audio/ogg", ogg("\x01vorbis\0"), "audio audio/ogg"],
   ["audio/ogg; codecs=opus", ogg("OpusHead"), "audio audio/ogg; codecs=opus"],
-  ["audio/ogg", Buffer.concat([ogg("\x01vorbis\0"), ogg("\x80theora\0")]), "video video/ogg"],
+  ["audio/ogg", ogg("\x01vorbis\0", "\x80theora\0"), "video video/ogg"],
   ["video/ogg", ogg("\x80theora\0"), "video video/ogg"],
   ["application/vnd.ms-asf", asf(), "--kind"],
   ["audio/x-ms-asf", asf("audio"), "audio audio/x-ms-asf"],

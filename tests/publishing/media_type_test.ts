@@ -15,16 +15,18 @@ const detect = (content: Uint8Array<ArrayBuffer>, stated: Stated = {}) =>
   detectMediaType("it", memoryBytes(content), stated);
 
 const MP3 = frames("MP3", 2).toString("latin1");
-const FLAC = `fLaC\0\0\0\x22${"\0".repeat(34)}`;
-/** The chunks of a WAV file that has no sample yet, as a program writes them that is recording. */
-const CHUNKS = `fmt \x10\0\0\0${"\0".repeat(16)}data\xff\xff\xff\xff`;
-const WAV = ascii(`RIFF\x24\0\0\0WAVE${CHUNKS}`);
+const FLAC = `fLaC\x80\0\0\x22${"\0".repeat(34)}\xff`;
+/** The chunks of a WAV file with its first sample, as a program writes them that is recording. */
+const CHUNKS = `fmt \x10\0\0\0${"\0".repeat(16)}data\xff\xff\xff\xff\0\0`;
+const WAV = ascii(`RIFF\x26\0\0\0WAVE${CHUNKS}`);
 const DS64 = `\x1c\0\0\0${"\0".repeat(28)}`;
 const WAVE64 = Uint8Array.fromHex(
   "726966662e91cf11a5d628db04c10000e02200000000000077617665f3acd3118cd100c04f8edb8a",
 );
 const MXF = Uint8Array.fromHex("060e2b34020501010d0102010102");
-const MP4_WITHOUT_TRACKS = ascii("\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41");
+const MP4_WITHOUT_TRACKS = ascii(
+  "\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41\0\0\0\x09mdat.",
+);
 /** Puts an ID3v2 tag in front of something; its size has seven bits per byte. */
 const tagged = (size: string, length: number, rest: string) =>
   `ID3\x04\0\0${size}${"\xff\xfb".repeat(length / 2)}${rest}`;
@@ -32,6 +34,7 @@ const tagged = (size: string, length: number, rest: string) =>
 /** A terabyte in which one box of a megabyte follows another. */
 const BOXES: Bytes = {
   size: 2 ** 40,
+  isWhole: true,
   read: (offset, length) =>
     Promise.resolve(
       (offset === 0 ? MP4_WITHOUT_TRACKS : ascii("\0\x10\0\0free")).subarray(0, length),
@@ -55,7 +58,7 @@ test("detectMediaType() knows formats after tags, and some that file-type does n
       `BW64\xff\xff\xff\xffWAVEds64${DS64}${CHUNKS}`,
       "audio/wav",
     ],
-    ["AU", ".snd\0\0\0\x20\xff\xff\xff\xff\0\0\0\x01\0\0\x1f\x40", "audio/basic"],
+    ["AU", ".snd\0\0\0\x20\xff\xff\xff\xff\0\0\0\x01\0\0\x1f\x40............:", "audio/basic"],
     ["MP3", MP3, "audio/mpeg"],
     ["MP3 with a tag", tagged("\0\0\0\0", 0, MP3), "audio/mpeg"],
     ["FLAC with a tag", tagged("\0\0\x01\x02", 130, FLAC), "audio/flac"],
