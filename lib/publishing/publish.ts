@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { basename } from "node:path";
 import { type Patience, unlessAborted } from "../async/abort.ts";
 import { RefusedError } from "../errors/refused_error.ts";
-import { isPrintable, quoted, withoutUnprintable } from "../input/printable.ts";
+import { quoted, withoutUnprintable } from "../input/printable.ts";
 import { readable } from "../input/user_file.ts";
 import type { Content, Step } from "../storage/content/content_store.ts";
 import type { ContentReference, PublishedItem } from "../storage/item.ts";
@@ -214,11 +214,14 @@ export function fileName(path: string): string {
   return name.slice(0, read);
 }
 
-export const FILE_NAME =
-  `a file name of 1 to ${MAX_NAME_BYTES} bytes in UTF-8, without a path or control characters`;
+export const FILE_NAME = `a file name of 1 to ${MAX_NAME_BYTES} bytes in UTF-8, without a path`;
 
-/** Returns the name if it can be offered for saving. */
-export function parseFileName(name: string): string | undefined {
-  const isFit = /^(?!\.{1,2}$)[^/\\]+$/.test(name) && isPrintable(name);
+/**
+ * Returns the file name to offer for saving, if there is one. As in a derived name, an underscore
+ * replaces each unprintable character.
+ */
+export function parseFileName(text: string): string | undefined {
+  const name = withoutUnprintable(text);
+  const isFit = /^(?!\.{1,2}$)[^/\\]+$/.test(name);
   return isFit && new TextEncoder().encode(name).length <= MAX_NAME_BYTES ? name : undefined;
 }

@@ -5,7 +5,12 @@ import {
   assertRejects,
   assertStringIncludes,
 } from "@std/assert";
-import { fileName, type ProgressWatcher, publishFile } from "../../lib/publishing/publish.ts";
+import {
+  fileName,
+  parseFileName,
+  type ProgressWatcher,
+  publishFile,
+} from "../../lib/publishing/publish.ts";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { isPrintable } from "../../lib/input/printable.ts";
@@ -80,6 +85,19 @@ needing("processes", program("mkfifo"))(
 Deno.test("fileName() cuts a name after 255 bytes, between two characters", () => {
   assertEquals(fileName(`s3://b/${"é".repeat(200)}.mp3`), "é".repeat(127));
   assertEquals(fileName("s3://b/a\\b\n.mp3"), "a_b_.mp3");
+});
+
+Deno.test("a name that is stated is changed as one that is derived from a path", () => {
+  const names = [
+    "שלום\u200f.mp3",
+    "a\u202egpj.mp3",
+    "a\x1b[31m\n.mp3",
+    "a\u2028b",
+    "\ud800",
+    "ü 🎧.mp3",
+  ];
+  for (const name of names) assertEquals(parseFileName(name), fileName(`/shows/${name}`), name);
+  assertEquals(parseFileName("שלום\u200f.mp3"), "שלום_.mp3");
 });
 
 test("media publish removes terminal controls from names, and prints none", () =>

@@ -47,6 +47,9 @@ Deno.test("validateLine() reads every source, and normalizes spellings", () => {
     [{ ...TOMBSTONE, unpublishedAt: "2999-01-01" }, {
       ...{ source: "tombstone", ...TOMBSTONE, unpublishedAt: Date.UTC(2999, 0) },
     }],
+    [{ path: "a", name: "a\u200f\u202e\x1b[31m.mp3" }, { // as a name that is derived from a path
+      ...{ source: "file", path: "a", name: "a___[31m.mp3" },
+    }],
     [{ path: "a", name: "é".repeat(127) }, { source: "file", path: "a", name: "é".repeat(127) }],
   ];
   for (const [raw, line] of rows) {
@@ -82,7 +85,7 @@ Deno.test("validateLine() refuses invalid lines, naming the field, the value and
     [{ path: "a", type: "text/html" }, /"text\/html"; expected an audio or video type/],
     [{ path: "a", type: "audio/x\ny" }, /expected an audio or video type/],
     [{ path: "a", name: "a/b" }, /^"name" is "a\/b"; expected a file name of 1 to 255/],
-    ...["", ".", "..", "a\\b", "a\u202egpj.mp3", "a\x1b[31m", "a\u2028b", "é".repeat(128)]
+    ...["", ".", "..", "a\\b", "é".repeat(128)]
       .map((name) => [{ path: "a", name }, /; expected a file name of 1 to 255 b/] as const),
     [
       { path: "a", language: "e" },
