@@ -75,9 +75,10 @@ export function importCommand(context: Context): Command {
         const refusals = new Refusals(placesOf(config).content);
         const onRefused = async (line: ImportLine, refusal: LineRefusal) => {
           await rejected?.write(line);
-          const { number } = line;
-          if (!json) return refusals.add(number, refusal);
-          await print(JSON.stringify({ line: number, outcome: "refused", reason: refusal.reason }));
+          if (!json) return refusals.add(line, refusal);
+          const { number, last } = line;
+          const lines = last > number ? { line: number, lastLine: last } : { line: number };
+          await print(JSON.stringify({ ...lines, outcome: "refused", reason: refusal.reason }));
         };
         let [lines, done] = [0, 0];
         const onProgress = ({ bytes }: ImportLine) => {

@@ -2,6 +2,7 @@
 
 import { printable } from "../input/printable.ts";
 import { type LineRefusal, MISSING_CONTENT } from "../publishing/import/import.ts";
+import type { ImportLine } from "../publishing/import/lines.ts";
 import { printError } from "./print.ts";
 
 /** How many refusals of one kind are printed. */
@@ -10,7 +11,7 @@ const LIMIT = 20;
 interface Kind {
   count: number;
   /** The line of the last one that is printed. */
-  last: number;
+  shown: string;
 }
 
 /** Prints refusals as they come, but of each kind only the first twenty. The others are counted. */
@@ -22,12 +23,12 @@ export class Refusals {
   /** @param place The place of the content, for messages. */
   constructor(readonly place: string) {}
 
-  add(line: number, { reason, kind }: LineRefusal): void {
-    const same = this.#kinds.get(kind) ?? { count: 0, last: 0 };
+  add({ number, last }: ImportLine, { reason, kind }: LineRefusal): void {
+    const same = this.#kinds.get(kind) ?? { count: 0, shown: "" };
     this.#kinds.set(kind, same);
     if (++same.count > LIMIT) return;
-    same.last = line;
-    const text = `media: line ${line}: ${printable(reason)}`;
+    same.shown = last > number ? `lines ${number} to ${last}` : `line ${number}`;
+    const text = `media: ${same.shown}: ${printable(reason)}`;
     if (kind === MISSING_CONTENT && this.#held !== undefined) this.#held.push(text);
     else printError(text);
   }
@@ -40,7 +41,7 @@ export class Refusals {
 
   /** Prints what is left to say at the end. */
   end(): void {
-    const missing = this.#kinds.get(MISSING_CONTENT) ?? { count: 0, last: 0 };
+    const missing = this.#kinds.get(MISSING_CONTENT) ?? { count: 0, shown: "" };
     this.#kinds.delete(MISSING_CONTENT);
     if (this.#held !== undefined && missing.count > LIMIT) {
       const remedy = "copy the content there first, or correct CONTENT";
@@ -53,9 +54,9 @@ export class Refusals {
       this.find();
       this.#kinds.set(MISSING_CONTENT, missing);
     }
-    for (const { count, last } of this.#kinds.values()) {
+    for (const { count, shown } of this.#kinds.values()) {
       if (count <= LIMIT) continue;
-      const more = `${numberOf(count - LIMIT)} more lines refused like line ${last}`;
+      const more = `${numberOf(count - LIMIT)} more lines refused like ${shown}`;
       printError(`media: ${more}; --rejects and --json have all of them`);
     }
   }

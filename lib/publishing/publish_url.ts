@@ -8,6 +8,7 @@
 
 import { type Patience, waitFor } from "../async/abort.ts";
 import { RefusedError } from "../errors/refused_error.ts";
+import { parseHttpDate } from "../http/http_date.ts";
 import { quoted } from "../input/printable.ts";
 import { type LinkedItem, MAX_STATED } from "../storage/item.ts";
 import type { MediaStorage } from "../storage/media/media_storage.ts";
@@ -132,7 +133,7 @@ export async function sendRequest(
 /** Returns the facts about the whole content in the fields of a successful response. */
 function statedBy({ status, headers }: Response): RemoteMetadata {
   const type = storable(headers.get("Content-Type"));
-  const validator = storable(headers.get("ETag")) ?? storable(headers.get("Last-Modified"));
+  const validator = validatorIn(headers.get("ETag")) ?? validatorIn(headers.get("Last-Modified"));
   const isEncoded = (headers.get("Content-Encoding") ?? "identity") !== "identity";
   const total = status === 206
     ? /^bytes \d+-\d+\/(\d+)$/i.exec(headers.get("Content-Range") ?? "")?.[1]
@@ -149,6 +150,14 @@ function statedBy({ status, headers }: Response): RemoteMetadata {
 export function storable(value: string | null): string | undefined {
   const isFit = value !== null && /^[ -~]+$/.test(value) && value.length <= MAX_STATED;
   return isFit ? value : undefined;
+}
+
+/** Returns a field value if it is an ETag or a date (RFC 9110 §8.8) that the catalogue can store. */
+export function validatorIn(value: string | null): string | undefined {
+  const text = storable(value) ?? "";
+  const isValidator = /^(?:W\/)?".*"$/.test(text) ||
+    parseHttpDate(text, Date.now()) !== undefined;
+  return isValidator ? text : undefined;
 }
 
 /** Reads the first bytes of a successful response, and cancels the rest. */

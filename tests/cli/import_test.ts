@@ -321,11 +321,17 @@ test("media import writes refused rows of CSV so that they import again once cor
       `${header}https://h/1;audio;\r\n${bad[0]}https://h/3;video;2024-03-02\r\n${bad[1]}`,
     );
     const args = ["import", file, "--rejects", rejects];
+    const dry = await mediaHere(folder, ["import", file, "--dry-run", "--json"]);
+    const outcomes = dry.stdout.trim().split("\n").map((line) => JSON.parse(line));
+    assertEquals(outcomes.map(({ line, lastLine }) => [line, lastLine]).slice(0, 2), [
+      [4, 5],
+      [7, undefined],
+    ]);
     const first = await mediaHere(folder, args);
     assertEquals([first.code, first.stdout], [1, "Added: 2; unchanged: 0; refused: 2\n"]);
     assertMatch(
       first.stderr,
-      /^media: line 4: "https:\/\/h\/\\n2" .*\nmedia: line 7: "publishedAt" is "03\/02\/2024"; .*\n$/,
+      /^media: lines 4 to 5: "https:\/\/h\/\\n2" .*\nmedia: line 7: "publishedAt" is "03\/02\/2024"; .*\n$/,
     );
     const written = await Deno.readTextFile(rejects);
     assertEquals(written, `${header}${bad[0]}${bad[1]}\n`);
@@ -423,6 +429,10 @@ test("media import refuses a file of another format or encoding once, and create
         /^media: Line 1 is "a.mp3"; /,
       ],
       [`${"{\0}\0\n\0".repeat(3_000)}`, /^media: .* UTF-16; /],
+      [
+        '[\n{"location":"https://h/a","kind":"audio"},\n{"location":"https://h/b","kind":"audio"}\n]\n',
+        /^media: Line 1 is "\["; .* For an array: jq --compact-output "\.\[\]"\n$/,
+      ],
     ];
     for (const [text, message] of rows) {
       await Deno.writeTextFile(file, text);

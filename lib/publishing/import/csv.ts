@@ -5,9 +5,6 @@ import { RefusedError } from "../../errors/refused_error.ts";
 import { quoted } from "../../input/printable.ts";
 import { decodeLine, type LineMembers, MEMBERS } from "./valid_line.ts";
 
-/** The members whose values are numbers. */
-const NUMBERS: readonly string[] = ["length"];
-
 /** How spreadsheets, statistics programs and databases write that a value is missing. */
 const MISSING: readonly string[] = [
   ...["NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "undefined", "\\N"],
@@ -92,9 +89,8 @@ export function readRecord(
   for (const [index, name] of columns.entries()) {
     const cell = cells[index] ?? "";
     if (MISSING.includes(cell)) missing[name] = cell;
-    if (cell !== "" && !MISSING.includes(cell)) {
-      members[name] = NUMBERS.includes(name) && /^\d+$/.test(cell) ? Number(cell) : cell;
-    } else if (name === "token") members[name] = "";
+    if (cell !== "" && !MISSING.includes(cell)) members[name] = cell;
+    else if (name === "token") members[name] = "";
   }
   return { members, missing };
 }

@@ -23,8 +23,7 @@ interface ScannedLine extends ImportLine {
 }
 
 /**
- * Yields the lines of each record as one. It has the number of the first. If a quoted value is not
- * closed within {@linkcode MAX_LINE_BYTES}, or by a quote where none may be, its line is a record by
+ * Yields the lines of each record as one. If a quoted value is not closed within {@linkcode MAX_LINE_BYTES}, or by a quote where none may be, its line is a record by
  * itself, and the lines after it are read as if it were not there.
  *
  * Each line is scanned once for both cases. So the time is that of reading, however many are open.
@@ -73,8 +72,8 @@ export async function* joinRecords(
 }
 
 function joined(lines: readonly ImportLine[], first: ImportLine): ImportLine {
-  if (lines.length === 1) return first;
-  return { number: first.number, bytes: Buffer.concat(lines.map(({ bytes }) => bytes)) };
+  const bytes = lines.length === 1 ? first.bytes : Buffer.concat(lines.map(({ bytes }) => bytes));
+  return { number: first.number, last: (lines.at(-1) ?? first).last, bytes };
 }
 
 /**

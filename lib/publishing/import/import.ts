@@ -6,6 +6,7 @@
  * has the token of another, because then each must see the effect of those before it.
  */
 
+import { createHash } from "node:crypto";
 import { StorageError } from "../../errors/storage_error.ts";
 import { messageOf } from "../../input/printable.ts";
 import { unpublish, type UnpublishOptions } from "../unpublish.ts";
@@ -23,7 +24,7 @@ import {
   NONE,
   requireSame,
 } from "./facts.ts";
-import { validateLine } from "./valid_line.ts";
+import { validateLine, type ValidLine } from "./valid_line.ts";
 import { type ImportInput, isBlank } from "./input.ts";
 import type { ImportLine } from "./lines.ts";
 
@@ -67,6 +68,14 @@ interface ImportOptions extends ContentOptions, UnpublishOptions {
   readonly onProgress: (line: ImportLine) => void;
 }
 
+/** The tokens of lines so far. */
+interface Tokens {
+  /** The number of the first line with each. */
+  readonly seen: Map<Token, number>;
+  /** The digest of the last line that would have added or unpublished it. Empty but in a dry run. */
+  readonly planned: Map<Token, string>;
+}
+
 /** A line that is a candidate, or invalid. */
 type ParsedLine =
   & { readonly line: ImportLine }
@@ -77,7 +86,8 @@ export async function importLines(
   input: ImportInput,
   options: ImportOptions,
 ): Promise<void> {
-  const seen = new Map<Token, number>();
+  const tokens: Tokens = { seen: new Map(), planned: new Map() };
+  const { seen } = tokens;
   for await (const group of input.groups) {
     for (let start = 0; start < group.length; start += MAX_BATCH) {
       options.signal.throwIfAborted();
@@ -90,7 +100,7 @@ export async function importLines(
         if (token === undefined || seen.size === MAX_SEEN || seen.has(token)) continue;
         seen.set(token, each.line.number);
       }
-      await importBatch(storage, parsed, { ...options, seen });
+      await importBatch(storage, parsed, { ...options, ...tokens });
     }
   }
 }
@@ -99,9 +109,9 @@ export async function importLines(
 async function importBatch(
   storage: MediaStorage,
   lines: readonly ParsedLine[],
-  options: ImportOptions & { readonly seen: ReadonlyMap<Token, number> },
+  options: ImportOptions & Tokens,
 ): Promise<void> {
-  const { outcomes, isDryRun, onRefused, onFound, onProgress, seen } = options;
+  const { outcomes, isDryRun, onRefused, onFound, onProgress, seen, planned } = options;
   const tokens = lines.flatMap((each) => tokenIn(each) ?? []);
   const known = await storage.catalogue.findAll(tokens);
   const isAlone = (each: ParsedLine) =>
@@ -120,9 +130,10 @@ async function importBatch(
   for (const parsed of lines) {
     const outcome = parsed.kind === "invalid"
       ? parsed.refusal
-      : await outcomeOf(storage, parsed, result, options);
+      : plannedOutcome(parsed, options) ?? await outcomeOf(storage, parsed, result, options);
     if (typeof outcome === "string") {
       outcomes[outcome]++;
+      if (isDryRun && outcome === "added") plan(parsed, planned);
       if (parsed.kind === "entry" && parsed.valid.source === "content") onFound();
     } else {
       const token = outcome instanceof ConflictError ? tokenIn(parsed) : undefined;
@@ -149,6 +160,35 @@ function knownObject(
   const isObject = line.kind !== "invalid" && line.valid.source === "object";
   const entry = isObject && line.token ? known.get(line.token) : undefined;
   return entry?.state === "published" ? entry.item : undefined;
+}
+
+/**
+ * Returns the outcome of a line in a dry run if an earlier line would have added its token, which no
+ * catalogue has.
+ */
+function plannedOutcome(
+  { token, valid }: Candidate,
+  { planned, outcomes }: ImportOptions & Tokens,
+): "added" | "unchanged" | Error | undefined {
+  const earlier = token && planned.get(token);
+  if (earlier === undefined) return undefined;
+  if (earlier === digestOf(valid)) return "unchanged";
+  if (valid.source !== "tombstone") {
+    const message = `"token" is "${token}"; expected each token once`;
+    return new ConflictError(message, { kind: "repeated token" });
+  }
+  outcomes.unpublished++;
+  return "added";
+}
+
+/** Remembers a line of a dry run that would be added. */
+function plan(parsed: ParsedLine, planned: Tokens["planned"]): void {
+  if (parsed.kind === "invalid" || parsed.token === undefined || planned.size === MAX_SEEN) return;
+  planned.set(parsed.token, digestOf(parsed.valid));
+}
+
+function digestOf(valid: ValidLine): string {
+  return createHash("sha256").update(JSON.stringify(valid)).digest("base64");
 }
 
 /**

@@ -4,7 +4,7 @@ import { RefusedError } from "../../errors/refused_error.ts";
 import { type CsvHeader, readHeader, readRecord, separatorIn } from "./csv.ts";
 import { joinRecords } from "./csv_records.ts";
 import { type LineMembers, parseLine, shownLine } from "./valid_line.ts";
-import { type ImportLine, MAX_LINE_BYTES, readLines } from "./lines.ts";
+import { ARRAY_REMEDY, type ImportLine, MAX_LINE_BYTES, readLines } from "./lines.ts";
 
 export interface ImportInput {
   /**
@@ -57,10 +57,12 @@ export async function readInput(
         parse: (bytes) => readRecord(bytes, csv.header),
       };
     }
-    isJson = lines.some(isObject);
+    isJson = lines.some((line) => isObject(lineText(line)));
   }
-  const [first] = seen;
-  if (first !== undefined && !isJson) throw refusalOf(first);
+  // Only the last object of an array would be right.
+  const before = isJson ? seen.slice(0, seen.findIndex((line) => isObject(lineText(line)))) : seen;
+  const wrong = before.find(isPartOfArray) ?? (isJson ? undefined : seen[0]);
+  if (wrong !== undefined) throw refusalOf(wrong);
   return { header: [], groups: allOf(rest, groups), parse: parseJson };
 }
 
@@ -103,23 +105,33 @@ function headerIn(
   return header && { header, lines };
 }
 
-function isObject(line: ImportLine): boolean {
+/** Whether a line begins an array, or is one of its objects, which a comma follows. */
+function isPartOfArray(line: ImportLine): boolean {
+  const text = lineText(line).trim();
+  return text.startsWith("[") || text.endsWith(",") && isObject(text.slice(0, -1));
+}
+
+function isObject(text: string): boolean {
   try {
-    const value = JSON.parse(lineText(line));
+    const value = JSON.parse(text);
     return typeof value === "object" && value !== null && !Array.isArray(value);
   } catch {
     return false;
   }
 }
 
-/** Returns the refusal of a file without a single line that could be imported. */
-function refusalOf(first: ImportLine): RefusedError {
-  const text = lineText(first);
-  const [start = ""] = text.trim();
-  const fault = `Line ${first.number} is ${shownLine(text)}; ${FORMATS}`;
-  if (start === "[") return new RefusedError(`${fault}. For an array: jq --compact-output ".[]"`);
-  if (start === "{") return new RefusedError(`${fault}. For longer objects: jq --compact-output .`);
-  return new RefusedError(fault);
+/** Returns the refusal of a file for a line that shows what is wrong with all of them. */
+function refusalOf(line: ImportLine): RefusedError {
+  const text = lineText(line).trim();
+  const fault = `Line ${line.number} is ${shownLine(lineText(line))}; ${FORMATS}`;
+  const remedy = text.startsWith("[")
+    ? `. ${ARRAY_REMEDY}`
+    : isPartOfArray(line)
+    ? '. Without the commas at the ends of lines: sed "s/,$//"'
+    : text.startsWith("{")
+    ? ". For longer objects: jq --compact-output ."
+    : "";
+  return new RefusedError(fault + remedy);
 }
 
 function lineText(line: ImportLine | undefined): string {

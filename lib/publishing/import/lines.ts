@@ -9,10 +9,15 @@ export const MAX_LINE_BYTES = 65_536;
 /** The byte that ends a line. */
 export const NEWLINE = 0x0a;
 
+/** How to make lines of an array. */
+export const ARRAY_REMEDY = 'For an array: jq --compact-output ".[]"';
+
 /** A line to import. A record of CSV counts as one, even if its values have line breaks. */
 export interface ImportLine {
   /** Counted from 1. */
   readonly number: number;
+  /** The number of the last line of a record. */
+  readonly last: number;
   /** Includes the newline, if there is one. */
   readonly bytes: Uint8Array;
 }
@@ -33,14 +38,16 @@ export async function* readLines(
     let start = 0;
     for (let newline; (newline = bytes.indexOf(NEWLINE, start)) >= 0; start = newline + 1) {
       if (newline - start >= MAX_LINE_BYTES) break;
-      lines.push({ number: number++, bytes: bytes.subarray(start, newline + 1) });
+      lines.push({ number, last: number++, bytes: bytes.subarray(start, newline + 1) });
     }
     rest = bytes.subarray(start);
     yield lines;
     if (rest.length > MAX_LINE_BYTES) {
       const fault = `Line ${number} is longer than ${MAX_LINE_BYTES} bytes; expected one item`;
-      throw new RefusedError(`${fault} per line. Correct line ${number} first`);
+      const isArray = /^\s*\[/.test(new TextDecoder().decode(rest.subarray(0, 64)));
+      const remedy = isArray ? ARRAY_REMEDY : `Correct line ${number} first`;
+      throw new RefusedError(`${fault} per line. ${remedy}`);
     }
   }
-  if (rest.length > 0) yield [{ number, bytes: rest }];
+  if (rest.length > 0) yield [{ number, last: number, bytes: rest }];
 }

@@ -8,7 +8,7 @@ import { parseLanguageTag } from "../language_tag.ts";
 import { isPublicUrl, parseLocation } from "../location.ts";
 import { kindOf, parseMediaType } from "../media_type.ts";
 import { FILE_NAME, parseFileName } from "../publish.ts";
-import { storable } from "../publish_url.ts";
+import { storable, validatorIn } from "../publish_url.ts";
 import { type Kind, MAX_LOCATION, MAX_STATED } from "../../storage/item.ts";
 import { parseToken } from "../../storage/token.ts";
 
@@ -59,8 +59,21 @@ const TOKEN = read("a version 4 UUID", parseToken);
 const KIND = z.enum(["audio", "video"], { error: 'expected "audio" or "video"' });
 const MEDIA_TYPE = read("an audio or video type, e.g. audio/mpeg", parseMediaType);
 const STATED = read(`1 to ${MAX_STATED} printable ASCII characters`, storable);
+const VALIDATOR = read('an ETag like "abc" or an HTTP date, in printable ASCII', (text) => {
+  const validator = validatorIn(text);
+  if (validator !== undefined || !/^[!#-~]{1,64}$/.test(text)) return validator;
+  const tag = text.replace(/^(W\/)?(.*)$/, '$1"$2"');
+  const inCsv = `"${tag.replaceAll('"', '""')}"`;
+  throw refusalOfMember("validator", text, {
+    reason: `expected an ETag in its quotes: ${inCsv} in CSV, ${JSON.stringify(tag)} in JSON`,
+    kind: "no quotes",
+  });
+});
 const BYTES = { error: "expected a number of bytes, from 1 on" }; // what is empty is no media
-const LENGTH = z.int(BYTES).positive(BYTES);
+const LENGTH = z.preprocess(
+  (value) => typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value,
+  z.int(BYTES).positive(BYTES),
+);
 const SHA_256 = read(
   "64 hexadecimal digits",
   (text) => /^[0-9a-f]{64}$/i.test(text) ? text.toLowerCase() : undefined,
@@ -101,13 +114,13 @@ const CONTENT = {
 
 const SCHEMAS = {
   file: z.strictObject({ ...CONTENT, path: z.string().min(1, { error: "expected a path" }) }),
-  object: z.strictObject({ ...CONTENT, location: OBJECT, validator: STATED.exactOptional() }),
+  object: z.strictObject({ ...CONTENT, location: OBJECT, validator: VALIDATOR.exactOptional() }),
   url: z.strictObject({
     ...ITEM,
     location: URL_LOCATION,
     type: STATED.exactOptional(),
     length: LENGTH.exactOptional(),
-    validator: STATED.exactOptional(),
+    validator: VALIDATOR.exactOptional(),
   }),
   content: z.strictObject({ sha256: SHA_256, length: LENGTH, type: MEDIA_TYPE, ...DESCRIBED }),
   tombstone: z.strictObject({
@@ -172,6 +185,14 @@ export function validateLine(
 }
 
 function validate(raw: Members, missing: LineMembers["missing"]): ValidLine {
+  const empty = Object.keys(raw).find((name) => raw[name] === null);
+  if (empty !== undefined) {
+    const remedy = 'jq --compact-output "del(..|nulls)"';
+    throw refusalOfMember(empty, null, {
+      reason: `leave it out, e.g. with ${remedy}`,
+      kind: "null",
+    });
+  }
   const source = sourceOf(raw);
   const { success, data, error } = SCHEMAS[source].safeParse(raw);
   if (!success) {

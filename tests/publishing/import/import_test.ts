@@ -236,6 +236,37 @@ test("an import names the line that has the same token, and only for that", asyn
   );
 });
 
+test("a dry run sees a token that is there twice, as an import does", async () => {
+  await using subject = await openMemory();
+  const [url, file, gone, known] = [newToken(), newToken(), newToken(), newToken()];
+  await importAll(subject.storage, [{ ...LINKED, token: known }]);
+  const tombstone = { state: "unpublished", token: gone, kind: "audio" };
+  const lines = [
+    { ...LINKED, token: url },
+    { ...LINKED, token: url, kind: "video" },
+    { ...LINKED, token: url },
+    { path: SAMPLE_MP3, token: file },
+    { path: SAMPLE_MP4, token: file },
+    { path: SAMPLE_MP3, token: file },
+    { ...LINKED, token: gone },
+    tombstone,
+    tombstone,
+    { ...LINKED, token: gone },
+    { ...LINKED, token: known },
+    { ...LINKED, token: known, kind: "video" },
+    { path: "/none", token: "6f1d8c1e-6f0a-4d3e-9c3b-0a1b2c3d4e5f" },
+    { ...LINKED, token: "6f1d8c1e-6f0a-4d3e-9c3b-0a1b2c3d4e5f" }, // after a line that is refused
+  ];
+  for (const isDryRun of [true, false]) {
+    const { outcomes, refusals } = await importAll(subject.storage, lines, { isDryRun });
+    assertEquals(outcomes, [5, 4, 5, 1]);
+    assertEquals(refusals.map((text) => Number.parseInt(text)), [2, 5, 10, 12, 13]);
+    const twice = `2: "token" is "${url}"; expected each token once; line 1 has this token, too`;
+    if (isDryRun) assertEquals(refusals[0], twice);
+    assertMatch(refusals[1] ?? "", /; line 4 has this token, too$/);
+  }
+});
+
 test("a tombstone in an import unpublishes, and is never undone", async () => {
   await using subject = await openMemory();
   const { storage } = subject;

@@ -35,7 +35,7 @@ const SHEET = [
 ];
 const SHEET_LINES = [
   [2, {
-    ...{ token: TOKEN.toUpperCase(), path: 'Folge 1; "Anfang".mp3', length: 26186 },
+    ...{ token: TOKEN.toUpperCase(), path: 'Folge 1; "Anfang".mp3', length: "26186" },
     publishedAt: "2024-03-01",
   }],
   [4, { token: TOKEN, path: "zwei\nZeilen, ü.mp3", kind: "audio" }],
@@ -89,7 +89,7 @@ Deno.test("readInput() refuses rows that do not fit, and no other", async () => 
     assertMatch(String(refused?.[1]), reason);
     assertEquals<unknown>(
       others,
-      [[4, { path: "e.mp3" }], [5, { path: "f.mp3", length: 2 }]],
+      [[4, { path: "e.mp3" }], [5, { path: "f.mp3", length: "2" }]],
       row,
     );
   }
@@ -157,14 +157,6 @@ Deno.test("readInput() reads a missing value as empty, in CSV only", async () =>
   assertEquals<unknown>(json.lines, [[1, { path: "a.mp3", language: "nan", name: "NA" }]]);
 });
 
-Deno.test("readInput() reads numbers and text as JSON has them", async () => {
-  const { lines } = await readAll("length,name,language\n7,8,\n007,,\n1e3,,\n-1,,\n1.5,,\n");
-  assertEquals<unknown>(lines.map(([, members]) => members), [
-    ...[{ length: 7, name: "8" }, { length: 7 }],
-    ...[{ length: "1e3" }, { length: "-1" }, { length: "1.5" }], // and are refused as lengths
-  ]);
-});
-
 Deno.test("readInput() refuses files of another format or encoding, once", async () => {
   const utf16 = (text: string, isLittle: boolean) =>
     new Uint8Array([...text].flatMap((char) => {
@@ -189,6 +181,17 @@ Deno.test("readInput() refuses files of another format or encoding, once", async
     ["\n\n- path: a.mp3\n", /^Line 3 is "- path: a.mp3"; expected/],
     ['[{"path":"a.mp3"},{"path":"b.mp3"}]\n', /For an array: jq --compact-output "\.\[\]"$/],
     ['[\n  {\n    "path": "a.mp3"\n  }\n]\n', /^Line 1 is "\["; .* --compact-output "\.\[\]"$/],
+    ['[\n{"path":"a.mp3"},\n{"path":"b.mp3"}\n]\n', /^Line 1 is "\["; .* "\.\[\]"$/],
+    ['[\r\n{"path":"a.mp3"}\r\n,{"path":"b.mp3"}\r\n]\r\n', /^Line 1 is "\["; .* "\.\[\]"$/],
+    ['[{"path":"a.mp3"},\n{"path":"b.mp3"}]\n', /^Line 1 is .* --compact-output "\.\[\]"$/],
+    ['\ufeff\n[\n{"path":"a.mp3"}\n]\n', /^Line 2 is "\["; .* "\.\[\]"$/],
+    ['{"items":\n[\n{"path":"a.mp3"}\n,{"path":"b.mp3"}\n]}\n', /^Line 2 is "\["; .* "\.\[\]"$/],
+    [
+      '{"path":"a.mp3"},\n{"path":"b.mp3"}\n',
+      /^Line 1 is "\{"path":"a.mp3"\},"; .*\. Without the commas at the ends of lines: sed "s\/,\$\/\/"$/,
+    ],
+    ['{"path":"a.mp3"},\n'.repeat(5_000), /Without the commas at the ends of lines: sed/],
+    [`[${'{"path":"a.mp3"},'.repeat(5_000)}`, /one item per line\. For an array: jq --com/],
     ['{\n  "path": "a.mp3"\n}\n', /^Line 1 is "{"; .* jq --compact-output \.$/],
     ["token\tpath\n", /^Values are separated by "\\t"; expected "," or ";"$/],
     ["sep=|\ntoken|path\n", /^Values are separated by "\|"; expected "," or ";"$/],
@@ -216,6 +219,15 @@ Deno.test("readInput() refuses files of another format or encoding, once", async
   // One that is right shows that the others are wrong.
   const { lines } = await readAll(`nonsense\n{}\n`, 1);
   assertEquals<unknown>(lines, [[1, '"nonsense" is not a JSON object'], [2, {}]]);
+});
+
+Deno.test("readInput() numbers all lines of a record", async () => {
+  async function* chunks() {
+    yield await Promise.resolve(new TextEncoder().encode('path,name\n"a\n\n.mp3",b\nc.mp3,"d\n'));
+    yield new TextEncoder().encode('e"');
+  }
+  const lines = (await Array.fromAsync((await readInput(chunks())).groups)).flat();
+  assertEquals(lines.map(({ number, last }) => [number, last]), [[2, 4], [5, 6]]);
 });
 
 Deno.test("isBlank() is true of white space, after a byte order mark or not", () => {

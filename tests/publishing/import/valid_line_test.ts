@@ -13,7 +13,8 @@ const validateLine = (members: Record<string, unknown>) => validateRaw({ members
 const TOMBSTONE = { state: "unpublished", token: TOKEN, kind: "video" };
 
 Deno.test("validateLine() reads every source, and normalizes spellings", () => {
-  const rows: [raw: Record<string, unknown>, line: Record<string, unknown>][] = [
+  type Row = [raw: Record<string, unknown>, line: Record<string, unknown>];
+  const rows: Row[] = [
     [{ path: "a b.mp3" }, { source: "file", path: "a b.mp3" }],
     [AT_URL, { source: "url", ...AT_URL }],
     [{ location: "HTTPS://H/ü", type: "Audio/X" }, {
@@ -47,6 +48,11 @@ Deno.test("validateLine() reads every source, and normalizes spellings", () => {
     [{ ...TOMBSTONE, unpublishedAt: "2999-01-01" }, {
       ...{ source: "tombstone", ...TOMBSTONE, unpublishedAt: Date.UTC(2999, 0) },
     }],
+    [{ ...AT_URL, length: "26186" }, { source: "url", ...AT_URL, length: 26186 }],
+    ...['"abc"', 'W/"a, b"', '""', "Sun, 09 Sep 2001 01:46:40 GMT"].map((validator): Row => [
+      { ...AT_URL, validator },
+      { source: "url", ...AT_URL, validator },
+    ]),
     [{ path: "a", name: "a\u200f\u202e\x1b[31m.mp3" }, { // as a name that is derived from a path
       ...{ source: "file", path: "a", name: "a___[31m.mp3" },
     }],
@@ -67,15 +73,26 @@ Deno.test("validateLine() refuses invalid lines, naming the field, the value and
     [{ ...AT_URL, length: -1 }, /^"length" is -1; expected a number of bytes, from 1 on$/],
     [{ ...AT_URL, length: 0 }, /^"length" is 0; expected a number of bytes, from 1 on$/],
     [{ ...AT_URL, length: 1.5 }, /^"length" is 1.5; expected a number of bytes, from 1 on$/],
-    [{ ...AT_URL, length: "7" }, /^"length" is "7"; expected a number of bytes, from 1 on$/],
+    ...["", " 7", "7.0", "1e3", "-7", "0"].map((length) =>
+      [{ ...AT_URL, length }, /^"length" is ".*"; expected a number of bytes, from 1 on$/] as const
+    ),
     [{ ...AT_URL, length: 2 ** 53 }, /expected a number of bytes, from 1 on$/],
     [{ ...AT_URL, type: "a\nb" }, /^"type" is "a\\nb"; expected 1 to 255/],
-    [{ ...AT_URL, validator: "x".repeat(256) }, /"x{64}…"; expected 1 to 255/],
+    [{ ...AT_URL, validator: "x".repeat(256) }, /"x{64}…"; expected an ETag like "abc" or an HT/],
+    [{ ...AT_URL, validator: `"${"x".repeat(254)}"` }, /"x{63}…"; expected an ETag like "abc"/],
+    ...["", '"abc', 'abc"', 'W/"a', "a b", '"ü"', "Sun, 09 Sep"].map((validator) =>
+      [{ ...AT_URL, validator }, /^"validator" is .*; expected an ETag like "abc" or an H/] as const
+    ),
     [{ ...AT_URL, name: "a.mp3" }, /^"name" is unknown here; expe/],
     [{ ...AT_URL, sha256: SHA_256 }, /^"sha256" is unknown here/],
     [{ ...AT_URL, publishedAt: "yesterday" }, /"yesterday"; expected an ISO 86/],
     [{ ...AT_URL, publishedAt: "2026-02-30" }, /expected an ISO 8601 date/],
-    [{ ...AT_URL, publishedAt: null }, /^"publishedAt" is null; expected an IS/],
+    ...["publishedAt", "kind", "location", "name", "id"].map((name) =>
+      [
+        { ...AT_URL, [name]: null },
+        new RegExp(`^"${name}" is null; leave it out, e.g. with jq --compact-output "del`),
+      ] as const
+    ),
     [{ ...AT_URL, location: ["x"] }, /^"location" is an array; /],
     [{ ...AT_URL, location: "ftp://h/" }, /"ftp:\/\/h\/"; expected an http/],
     [{ ...AT_URL, location: "https:" }, /^"location" is "https:"; expected an htt/],
@@ -117,6 +134,24 @@ Deno.test("validateLine() refuses invalid lines, naming the field, the value and
     assertThrows(() => validateLine(secret), RefusedError).message.includes("secret"),
     false,
   );
+});
+
+Deno.test("validateLine() refuses an ETag without quotes, and writes it with them", () => {
+  const rows: [text: string, csv: string, json: string][] = [
+    ["abc", '"""abc"""', '"\\"abc\\""'],
+    ["W/abc", '"W/""abc"""', '"W/\\"abc\\""'],
+    ["9a0364b9e99bb480dd25e1f0284c8555-2", '"""9a0364b9e99bb480dd25e1f0284c8555-2"""', ""],
+  ];
+  for (const [validator, csv, json] of rows) {
+    for (const location of ["https://h/a", "s3://b/k"]) {
+      const raw = { ...AT_URL, location, validator };
+      const { message } = assertThrows(() => validateLine(raw), RefusedError);
+      const start =
+        `"validator" is "${validator}"; expected an ETag in its quotes: ${csv} in CSV, `;
+      assertEquals(message.slice(0, start.length), start);
+      assertEquals(message.endsWith(`${json} in JSON`), true, message);
+    }
+  }
 });
 
 Deno.test("validateLine() derives an empty token only if that is asked for", () => {
