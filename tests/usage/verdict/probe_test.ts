@@ -2,20 +2,28 @@
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
+import { DENO_RUNTIME } from "../../../lib/database/sqlite/deno_runtime.ts";
+import { readConfig } from "../../../lib/server/config.ts";
+import { deprecatedPaths } from "../../../lib/server/route.ts";
+import { CachedStorage } from "../../../lib/storage/cache.ts";
+import { ledgerPlaceOf, openLedger } from "../../../lib/usage/record/open_ledger.ts";
+import { Recorder } from "../../../lib/usage/record/recorder.ts";
+import { probe } from "../../../lib/usage/verdict/probe.ts";
 import { newMetadata } from "../../storage/storage_suite.ts";
 import { startCache } from "../../support/caches.ts";
 import { createCertificate } from "../../support/certificate.ts";
+import { PROCESS } from "../../support/counted_call.ts";
 import { Daemon, nginx } from "../../support/daemon.ts";
-import { probe } from "../../../lib/usage/verdict/probe.ts";
+import { fakeTimers } from "../../support/fake_timers.ts";
+import { servedHandler } from "../../support/handlers.ts";
 import { openLocal } from "../../support/local_storage.ts";
-import { media } from "../../support/media_cli.ts";
+import { type CommandResult, inFolder, media, mediaHere } from "../../support/media_cli.ts";
+import { Origin } from "../../support/origin.ts";
 import { needing, program } from "../../support/permissions.ts";
 import { freePort } from "../../support/ports.ts";
-import { requestRaw } from "../../support/raw_http.ts";
-import { ServerProcess } from "../../support/server.ts";
-import { sideBySide } from "../../support/side_by_side.ts";
+import { ROUTES } from "../../support/routes.ts";
+import { ServerProcess, storageIn } from "../../support/server.ts";
 import { DAY, NOW, POLICY } from "../../support/usage_report.ts";
-import { until } from "../../support/within.ts";
 
 const [CLEAR, CALLED, UNKNOWN, ANNOUNCED] = [0, 1, 3, 4];
 /** What a verdict says of a route that was probed. */
@@ -29,7 +37,9 @@ const BROWNOUT = {
 };
 
 /** Starts nginx with these blocks, in front of a server. */
-function front(blocks: (port: number, origin: string) => string): Front {
+function front(
+  blocks: (port: number, origin: string) => string,
+): (server: { readonly port: number }) => Promise<Daemon> {
   return ({ port: origin }) =>
     Daemon.start("nginx", ({ port, folder }) =>
       nginx(
@@ -115,91 +125,152 @@ const ROWS: readonly (readonly [
   ],
 ];
 
-/** Publishes a sound, starts a server as if it had run for days, and puts something in front. */
+/** A server as the gate meets it, and the commands. */
+interface Scene {
+  readonly server: { readonly port: number; readonly origin: string };
+  readonly token: string;
+  readonly gate: (publicUrl: string, ...args: string[]) => Promise<CommandResult>;
+  readonly hold: (...args: string[]) => Promise<CommandResult>;
+  readonly usage: () => Promise<{
+    readonly routes: { route: string; calls: number; otherRequests: number }[];
+    readonly probes: { probe: string; requests: number }[];
+  }>;
+}
+
+type Environment = Readonly<Record<string, string>>;
+
+/** Runs a command on a scene's storage, with settings besides. */
+type Run = (folder: string, args: string[], environment: Environment) => Promise<CommandResult>;
+
+function sceneOf(
+  run: Run,
+  folder: string,
+  environment: Environment,
+  { port, token }: { readonly port: number; readonly token: string },
+): Scene {
+  const usage = (PUBLIC_URL: string, ...args: string[]) =>
+    run(folder, ["usage", ...args], { ...environment, PUBLIC_URL });
+  return {
+    server: { port, origin: `http://127.0.0.1:${port}` },
+    token,
+    gate: (publicUrl, ...args) => usage(publicUrl, "--gate", "1", ...args),
+    hold: (...args) => run(folder, ["hold", ...args], environment),
+    usage: async () => JSON.parse((await usage("", "--json")).stdout),
+  };
+}
+
+/** Gives the record a past, as if the server had run for days. */
+function addPast(folder: string): void {
+  using ledger = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 60_000 });
+  ledger.exec(
+    `INSERT INTO media_head_session (id, opened, policies, pid, process_started, on_demand,
+       retain_days, began, reported, written, sequence, ended)
+     SELECT 'before', 'before', policies, pid, process_started, 0, 400, began - ${3 * DAY}, began,
+       began, 1, 'stopped' FROM media_head_session`,
+  );
+}
+
+/** Publishes a sound, and starts a server. Commands are processes, too. */
 async function serve(
-  environment: Readonly<Record<string, string>>,
-  body: (scene: {
-    readonly server: ServerProcess;
-    readonly token: string;
-    readonly gate: (publicUrl: string, ...args: string[]) => ReturnType<typeof media>;
-    readonly hold: (...args: string[]) => ReturnType<typeof media>;
-    readonly usage: () => Promise<{
-      readonly routes: { route: string; calls: number; otherRequests: number }[];
-      readonly probes: { probe: string; requests: number }[];
-    }>;
-  }) => Promise<void>,
+  environment: Environment,
+  body: (scene: Scene) => Promise<void>,
 ): Promise<void> {
   await using subject = await openLocal();
   const { token } = await subject.publish(newMetadata("audio"), new Uint8Array(1000));
   await subject.close();
   await using server = await ServerProcess.start({ ...environment }, subject.folder);
-  {
-    using ledger = new DatabaseSync(`${subject.folder}/catalogue.sqlite-ledger`, {
-      timeout: 5_000,
-    });
-    ledger.exec(
-      `INSERT INTO media_head_session (id, opened, policies, pid, process_started, on_demand,
-         retain_days, began, reported, written, sequence, ended)
-       SELECT 'before', 'before', policies, pid, process_started, 0, 400, began - ${3 * DAY}, began,
-         began, 1, 'stopped' FROM media_head_session`,
-    );
-  }
-  const run = (PUBLIC_URL: string, ...args: string[]) =>
-    media(subject.folder, ["usage", ...args], { ...environment, PUBLIC_URL });
-  await body({
-    server,
-    token,
-    gate: (publicUrl, ...args) => run(publicUrl, "--gate", "1", ...args),
-    hold: (...args) => media(subject.folder, ["hold", ...args], environment),
-    usage: async () => JSON.parse((await run("", "--json")).stdout),
-  });
+  addPast(subject.folder);
+  await body(sceneOf(
+    (place, args, settings) => media(place, args, { ...settings }),
+    subject.folder,
+    environment,
+    { port: server.port, token },
+  ));
 }
 
-needing("processes", ...NGINX)(
-  "the gate finds out whether calls are hidden by a cache",
-  () =>
-    sideBySide(
-      ROWS,
-      ([, start, verdict, said, environment = {}]) =>
-        serve(environment, async ({ server, token, gate }) => {
-          const before = await start(server);
-          try {
-            const fields = { "User-Agent": "Overcast/3.0" };
-            const calls = verdict === CALLED ? 20 : 0;
-            for (let call = 0; call < calls; call++) {
-              await requestRaw(before.port, "HEAD", `/audio/${token}`, fields);
-            }
-            const { code, stdout } = await gate(`http://127.0.0.1:${before.port}`);
-            assertEquals(code, verdict, stdout);
-            assertMatch(stdout, said);
-          } finally {
-            await before[Symbol.asyncDispose]?.();
-          }
-        }),
-    ),
-);
+/**
+ * Publishes a sound, and serves it by what is put in front of it. Server and commands run in this
+ * process, by virtual time: a gate that waits in vain for a heartbeat or two takes no real time.
+ */
+async function serveHere(
+  fronts: readonly Front[],
+  environment: Environment,
+  body: (scene: Scene, ports: readonly number[]) => Promise<void>,
+): Promise<void> {
+  await using subject = await openLocal();
+  const { folder } = subject;
+  const { token } = await subject.publish(newMetadata("audio"), new Uint8Array(1000));
+  const variables: Environment = { ...storageIn(folder), ...environment };
+  const config = readConfig((name) => variables[name], "server", deprecatedPaths(ROUTES));
+  const clock = () => Date.now();
+  const log = () => {};
+  let handle = (_: Request): Response | Promise<Response> => new Response(null, { status: 503 });
+  await using origin = new Origin((request) => handle(request));
+  await using stack = new AsyncDisposableStack();
+  const port = Number(new URL(origin.url("/")).port);
+  const ports: number[] = [];
+  for (const start of fronts) {
+    const before = await start({ port });
+    stack.defer(async () => await before[Symbol.asyncDispose]?.());
+    ports.push(before.port);
+  }
+
+  using timers = fakeTimers();
+  const recorder = new Recorder({
+    open: () => openLedger(ledgerPlaceOf(config.database), { runtime: () => DENO_RUNTIME }),
+    ...{ policies: config.policies, clientField: config.clientField, clock, log },
+    ...{ process: { ...PROCESS, started: clock() }, onDemand: false, retainDays: 400 },
+  });
+  await timers.during(recorder.start());
+  while (!recorder.isRegistered) await timers.pass(1_000); // the file is opened in real time
+  addPast(folder);
+  const storage = new CachedStorage(subject.storage, subject.storage.catalogue, clock);
+  const policies = () => recorder.policies;
+  handle = servedHandler({ storage, config, policies, recorder, clock, log });
+  const run: Run = (place, args, settings) =>
+    timers.during(mediaHere(place, args, { ...settings }));
+  await body(sceneOf(run, folder, environment, { port, token }), ports);
+  await timers.during(recorder.close());
+}
+
+for (const [what, front, verdict, said, environment = {}] of ROWS) {
+  needing("processes", ...NGINX)(
+    `the gate finds out whether calls are hidden by a cache: ${what}`,
+    () =>
+      serveHere([front], environment, async ({ token, gate }, [port = 0]) => {
+        const fields = { "User-Agent": "Overcast/3.0" };
+        const calls = verdict === CALLED ? 20 : 0;
+        for (let call = 0; call < calls; call++) {
+          const { headers } = await fetch(`http://127.0.0.1:${port}/audio/${token}`, {
+            method: "HEAD",
+            headers: fields,
+          });
+          assertEquals(headers.get("accept-ranges"), "bytes");
+        }
+        const { code, stdout } = await gate(`http://127.0.0.1:${port}`);
+        assertEquals(code, verdict, stdout);
+        assertMatch(stdout, said);
+      }),
+  );
+}
 
 needing("processes", ...NGINX)(
   "two gates at once through an edge that replaces User-Agent are clear, and count as no calls",
   () =>
     serve({ CLIENT_FIELD: "user-agent" }, async ({ server, gate, usage }) => {
-      const edge = await renaming(server);
-      try {
-        const url = `http://127.0.0.1:${edge.port}`;
-        for (const { code, stdout } of await Promise.all([gate(url), gate(url)])) {
-          assertEquals(code, CLEAR, stdout);
-          assertMatch(stdout, /^Clear: /);
-          assertMatch(stdout, PROBED);
-        }
-        const { routes, probes } = await usage();
-        assertEquals(routes.map(({ calls, otherRequests }) => [calls, otherRequests]), [
-          [0, 0],
-          [0, 0],
-        ]);
-        assertEquals(probes.map(({ requests }) => requests), [5, 5]);
-      } finally {
-        await edge[Symbol.asyncDispose]?.();
+      await using edge = await renaming(server);
+      const url = `http://127.0.0.1:${edge.port}`;
+      for (const { code, stdout } of await Promise.all([gate(url), gate(url)])) {
+        assertEquals(code, CLEAR, stdout);
+        assertMatch(stdout, /^Clear: /);
+        assertMatch(stdout, PROBED);
       }
+      const { routes, probes } = await usage();
+      assertEquals(routes.map(({ calls, otherRequests }) => [calls, otherRequests]), [
+        [0, 0],
+        [0, 0],
+      ]);
+      assertEquals(probes.map(({ requests }) => requests), [5, 5]);
     }),
 );
 
@@ -243,78 +314,58 @@ const UNANSWERED: readonly (readonly [what: string, Front, RegExp])[] = [
 needing("processes", ...NGINX)(
   "the gate is unknown where its probe does not arrive, and names what did",
   () =>
-    serve({}, async ({ server, gate, usage }) => {
-      await sideBySide(UNANSWERED, async ([, start, said]) => {
-        const before = await start(server);
-        try {
-          const ignoring = ["--ignore", "app media-head-gate"]; // that of the edge before
-          const { code, stdout } = await gate(`http://127.0.0.1:${before.port}`, ...ignoring);
-          assertEquals(code, UNKNOWN, stdout);
-          assertMatch(stdout, said);
-        } finally {
-          await before[Symbol.asyncDispose]?.();
-        }
-      });
+    serveHere(UNANSWERED.map(([, front]) => front), {}, async ({ gate, usage }, ports) => {
+      for (const [index, [what, , said]] of UNANSWERED.entries()) {
+        const ignoring = ["--ignore", "app media-head-gate"]; // that of the edge before
+        const { code, stdout } = await gate(`http://127.0.0.1:${ports[index]}`, ...ignoring);
+        assertEquals(code, UNKNOWN, `${what}: ${stdout}`);
+        assertMatch(stdout, said);
+      }
       assertEquals((await usage()).routes[0]?.calls, 1, "only the first GET became a call");
     }),
 );
 
 needing("processes", ...NGINX, program("openssl"))(
   "the gate says how to trust a certificate of an unknown issuer, and probes through it then",
-  async () => {
-    const folder = await Deno.makeTempDir();
-    const { certificate, key } = await createCertificate(folder);
-    const encrypting = front((port, pass) =>
-      server(
-        `${port} ssl`,
-        `${pass} proxy_set_header Host $host; } ssl_certificate ${certificate};
+  () =>
+    inFolder(async (folder) => {
+      const { certificate, key } = await createCertificate(folder);
+      const encrypting = front((port, pass) =>
+        server(
+          `${port} ssl`,
+          `${pass} proxy_set_header Host $host; } ssl_certificate ${certificate};
         ssl_certificate_key ${key}; location /none {`,
-      )
-    );
-    const rows: [environment: Record<string, string>, verdict: number, said: RegExp][] = [
-      [
-        {},
-        UNKNOWN,
-        /\(.*UnknownIssuer\)\. .* DENO_CERT\. /,
-      ],
-      [{ DENO_CERT: certificate }, CLEAR, PROBED],
-    ];
-    try {
-      for (const [environment, verdict, said] of rows) {
-        await serve(environment, async ({ server, gate }) => {
-          const before = await encrypting(server);
-          try {
-            const { code, stdout } = await gate(`https://127.0.0.1:${before.port}`);
-            assertEquals(code, verdict, stdout);
-            assertMatch(stdout, said);
-          } finally {
-            await before[Symbol.asyncDispose]?.();
-          }
-        });
-      }
-    } finally {
-      await Deno.remove(folder, { recursive: true });
-    }
-  },
+        )
+      );
+      await serveHere([encrypting], {}, async ({ gate }, [port]) => {
+        const { code, stdout } = await gate(`https://127.0.0.1:${port}`);
+        assertEquals(code, UNKNOWN, stdout);
+        assertMatch(stdout, /\(.*UnknownIssuer\)\. .* DENO_CERT\. /);
+      });
+      // Only the start of a process reads this variable.
+      await serve({ DENO_CERT: certificate }, async ({ server, gate }) => {
+        await using before = await encrypting(server);
+        const { code, stdout } = await gate(`https://127.0.0.1:${before.port}`);
+        assertEquals(code, CLEAR, stdout);
+        assertMatch(stdout, PROBED);
+      });
+    }),
 );
 
 needing("processes")(
   "the gate is unknown in a brownout, and says when to probe; under a hold, it probes",
   () =>
-    serve(BROWNOUT, async ({ server, gate, hold }) => {
+    serveHere([], BROWNOUT, async ({ server, gate, hold }) => {
       const { code, stdout } = await gate(server.origin);
       assertEquals(code, UNKNOWN);
       assertMatch(stdout, / in a brownout, .* 2998-01-01T00:00:00Z/);
       const tomorrow = new Date(Date.now() + DAY).toISOString();
-      assertEquals((await hold("--until", tomorrow, "--because", "a test")).code, 0);
-      const headers = { Accept: "application/json" };
-      await until("the hold", async () => {
-        const notice = await fetch(`${server.origin}/deprecation`, { headers });
-        return (await notice.json()).phase === "deprecated";
-      });
-      const held = await gate(server.origin);
-      assertEquals(held.code, ANNOUNCED, held.stdout);
-      assertMatch(held.stdout, PROBED);
+      const held = await hold("--until", tomorrow, "--because", "a test");
+      assertEquals(held.code, 0, held.stderr);
+      assertMatch(held.stdout, /\n1 process has followed\n/);
+      const probed = await gate(server.origin);
+      assertEquals(probed.code, ANNOUNCED, probed.stdout);
+      assertMatch(probed.stdout, PROBED);
     }),
 );
 
