@@ -1,12 +1,12 @@
-/** More time for one client, by README's programs with the tarball, through caches, too. */
+/** More time for one client, by README's programs with the tarball, through a cache, too. */
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { formatHttpDate } from "../../lib/http/http_date.ts";
-import { CACHES, needsOf, startCache } from "../support/caches.ts";
+import { needsOf, startCache } from "../support/caches.ts";
 import { installTarball, NPM, run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
-import { missingOf, needing, shared } from "../support/permissions.ts";
-import { accepts } from "../support/ports.ts";
+import { needing, shared } from "../support/permissions.ts";
+import { accepts, freePort } from "../support/ports.ts";
 import { until, within } from "../support/within.ts";
 
 /** A folder with the tarball and the frameworks. */
@@ -69,22 +69,6 @@ const PHASES: [phase: string, settings: object, status: number, sunset: Date][] 
   ["after the sunset", { sunsetAt: at(-999) }, 410, at(-999)],
 ];
 
-/** The caches that are installed, each in front of the port on which every program listens. */
-const caches = shared(NPM, async () => {
-  // Squid never reaches a server that did not listen when it started.
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const origin = listener.addr.port;
-  const names = CACHES.filter((name) => missingOf(needsOf(name)) === "");
-  const started = await Promise.all(names.map((name) => startCache(name, origin)));
-  return {
-    origin,
-    ports: started.map(({ port }) => port),
-    async [Symbol.asyncDispose]() {
-      await Promise.all(started.map((daemon) => daemon[Symbol.asyncDispose]()));
-    },
-  };
-});
-
 /** The order of keys and methods, with each request twice. */
 const ORDERS = [["acme", "beta"], ["beta", "acme"]].flatMap((keys) =>
   [["GET", "HEAD"], ["HEAD", "GET"]].map((methods) =>
@@ -93,11 +77,12 @@ const ORDERS = [["acme", "beta"], ["beta", "acme"]].flatMap((keys) =>
 );
 
 for (const [name, program] of PROGRAMS) {
-  needing(...NPM)(
-    `a client with a route of its own has more time in ${name}, through caches, too`,
+  needing(...NPM, ...needsOf("nginx"))(
+    `a client with a route of its own has more time in ${name}, through nginx, too`,
     async () => {
       const { folder, node } = installed();
-      const { origin: port, ports } = caches();
+      const port = freePort();
+      await using cache = await startCache("nginx", port);
       const file = name.replaceAll(" ", "-").toLowerCase();
       const database = `sqlite:./${file}.sqlite`;
       const sent: Record<string, number> = {};
@@ -122,7 +107,7 @@ for (const [name, program] of PROGRAMS) {
           const content = await response.text();
           const [status, until] = dates[key] ?? [];
           const expected = until === undefined ? null : formatHttpDate(until.getTime());
-          const note = `${phase}, ${key}, ${method}, ${ports.indexOf(to)}`;
+          const note = `${phase}, ${key}, ${method}${query}`;
           assertEquals([response.status, response.headers.get("sunset")], [status, expected], note);
           if (status === 200) assertEquals(content, method === "GET" ? '["a song"]' : "");
           if (status !== 401) sent[key] = (sent[key] ?? 0) + 1;
@@ -140,11 +125,9 @@ for (const [name, program] of PROGRAMS) {
             assertEquals(headers.get("vary"), "X-Api-Key");
           }
         }
-        for (const cache of ports) {
-          for (const [index, order] of ORDERS.entries()) {
-            for (const [key, method] of order) {
-              await ask(cache, key, method, `?${phase.replaceAll(" ", "-")}-${file}-${index}`);
-            }
+        for (const [index, order] of ORDERS.entries()) {
+          for (const [key, method] of order) {
+            await ask(cache.port, key, method, `?${phase.replaceAll(" ", "-")}-${index}`);
           }
         }
         child.kill("SIGTERM");
