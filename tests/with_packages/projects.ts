@@ -82,8 +82,6 @@ const PROJECTS: readonly Project[] = [
   { name: "Vitest", type: "module", programs: ["vitest run vitest.spec"] },
   typescript("commonjs", "node10", "commonjs"),
   typescript("node16", "node16", "commonjs"),
-  typescript("nodenext", "nodenext", "module"),
-  typescript("esnext", "bundler", "module"),
   typescript("nodenext", "nodenext", "commonjs", { lib: ["es2022"] }), // without the DOM
   { name: "Bun 1.3", node: "bun13", type: "module", programs: ["bun calls.cjs"] },
   { name: "Bun", type: "module", programs: ["bun calls.cjs", "bun calls.ts"] },
