@@ -347,41 +347,42 @@ const CALLS = FORTY.map((_, at) =>
   at % 4 === 0 ? [0, 0, 0] : KEYS.map((_, key) => at % 3 === key ? 5 : at % 2 === key ? 2 : 0)
 );
 
-/** Applications with a table of routes, mounted in a loop as the README shows. */
-const MANY: readonly (readonly [
+/** An application with a table of routes, mounted in a loop as the README shows. */
+type ManyRoutes = readonly [
   name: string,
   create: string,
   /** Words of the blocks of README that mount, and that check. */
   words: readonly [mount: string, check?: string],
   /** Its handlers are loaded when they are first called. */
   rest: string,
-])[] = [
-  [
-    "Express",
-    "express();",
-    ["app.all(", "app.router.stack"],
-    `for (const path of Object.keys(routes)) {
-      app.get(path, async (_, response) => response.json((await import("./thing.mjs")).thing));
-    }
-    CHECK
-    const server = app.listen(Number(process.env.PORT), "127.0.0.1");`,
-  ],
-  [
-    "Fastify",
-    "fastify();",
-    ["routeOptions"],
-    `for (const path of Object.keys(routes)) {
-      app.get(path, async () => (await import("./thing.mjs")).thing);
-    }
-    CHECK
-    await app.listen({ port: Number(process.env.PORT) });
-    const { server } = app;`,
-  ],
+];
+
+const EXPRESS: ManyRoutes = [
+  "Express",
+  "express();",
+  ["app.all(", "app.router.stack"],
+  `for (const path of Object.keys(routes)) {
+    app.get(path, async (_, response) => response.json((await import("./thing.mjs")).thing));
+  }
+  CHECK
+  const server = app.listen(Number(process.env.PORT), "127.0.0.1");`,
+];
+
+const FASTIFY: ManyRoutes = [
+  "Fastify",
+  "fastify();",
+  ["routeOptions"],
+  `for (const path of Object.keys(routes)) {
+    app.get(path, async () => (await import("./thing.mjs")).thing);
+  }
+  CHECK
+  await app.listen({ port: Number(process.env.PORT) });
+  const { server } = app;`,
 ];
 
 /** Returns the program of an application with a table of routes, from the blocks of README. */
 async function manyProgram(
-  [, create, [mount, check], rest]: typeof MANY[number],
+  [, create, [mount, check], rest]: ManyRoutes,
   { table, options = "{ successor }" }: { table(block: string): string; options?: string },
 ): Promise<string> {
   const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
@@ -403,103 +404,100 @@ async function manyProgram(
 
 const THING = 'export const thing = ["a thing"];';
 
-for (const scene of MANY) {
-  const [name] = scene;
-  needing(...NPM, ...POSTGRES)(
-    `each of forty routes in ${name} has its verdict, also after one of three processes was killed`,
-    async () => {
-      const { folder, node24: [node = ""] } = installed();
-      await using postgres = await PostgresServer.start();
-      const database = await postgres.createDatabase();
-      const url = postgres.urlOf(database);
-      const more = FORTY.slice(3).map((path) => `"${path}": "2027-06-30",\n`).join("");
-      const table = (block: string) =>
-        block.replace(/^};$/m, `${more}};`).replace("postgres://user:password@host/calls", url);
-      await Deno.writeTextFile(
-        `${folder}/many.mjs`,
-        await manyProgram(scene, { table, options: KEYED }),
+needing(...NPM, ...POSTGRES)(
+  "each of forty routes has its verdict, also after one of three processes was killed",
+  async () => {
+    const { folder, node24: [node = ""] } = installed();
+    await using postgres = await PostgresServer.start();
+    const database = await postgres.createDatabase();
+    const url = postgres.urlOf(database);
+    const more = FORTY.slice(3).map((path) => `"${path}": "2027-06-30",\n`).join("");
+    const table = (block: string) =>
+      block.replace(/^};$/m, `${more}};`).replace("postgres://user:password@host/calls", url);
+    await Deno.writeTextFile(
+      `${folder}/many.mjs`,
+      await manyProgram(EXPRESS, { table, options: KEYED }),
+    );
+    await Deno.writeTextFile(`${folder}/thing.mjs`, THING);
+    const usage = (...args: string[]) =>
+      run(folder, node, COMMAND, "usage", "--database", url, "--gate", "30", ...args);
+    const processes = [];
+    for (const _ of KEYS) processes.push(await serve([node, "many.mjs"], {}));
+    await postgres.query(begunBefore(40), database);
+    const sent = CALLS.map((calls) => [...calls]);
+    const call = async (at: number, key: number, port: number) => {
+      const path = (FORTY[at] ?? "").replace(":id", "7");
+      const headers = { "User-Agent": "okhttp/4.12.0", "X-Key": KEYS[key] ?? "" };
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
+      assertEquals([response.status, await response.json()], [200, ["a thing"]]);
+      assertEquals(
+        response.headers.get("link"),
+        `<${path.replace("v1", "v2")}>; rel="successor-version"`,
       );
-      await Deno.writeTextFile(`${folder}/thing.mjs`, THING);
-      const usage = (...args: string[]) =>
-        run(folder, node, COMMAND, "usage", "--database", url, "--gate", "30", ...args);
-      const processes = [];
-      for (const _ of KEYS) processes.push(await serve([node, "many.mjs"], {}));
-      await postgres.query(begunBefore(40), database);
-      const sent = CALLS.map((calls) => [...calls]);
-      const call = async (at: number, key: number, port: number) => {
-        const path = (FORTY[at] ?? "").replace(":id", "7");
-        const headers = { "User-Agent": "okhttp/4.12.0", "X-Key": KEYS[key] ?? "" };
-        const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
-        assertEquals([response.status, await response.json()], [200, ["a thing"]]);
-        assertEquals(
-          response.headers.get("link"),
-          `<${path.replace("v1", "v2")}>; rel="successor-version"`,
-        );
-      };
-      for (const [at, calls] of CALLS.entries()) {
-        for (const [key, count] of calls.entries()) {
-          for (let n = 0; n < count; n++) await call(at, key, processes[n % 3]?.port ?? 0);
-        }
+    };
+    for (const [at, calls] of CALLS.entries()) {
+      for (const [key, count] of calls.entries()) {
+        for (let n = 0; n < count; n++) await call(at, key, processes[n % 3]?.port ?? 0);
       }
+    }
 
-      /** Checks the gate's lines and its JSON against what was sent. */
-      const check = async () => {
-        const start = Date.now();
-        const asOf = async () => JSON.parse((await usage("--json")).text).asOf;
-        await until("the heartbeats", async () => Date.parse(await asOf()) > start);
-        const [{ code, text }, inJson] = await Promise.all([usage(), usage("--json")]);
-        assertEquals(code, 1);
-        const lines = sent.map((calls, at) => {
-          const total = calls.reduce((sum, count) => sum + count);
-          const sunset = FORTY[at] === "/v1/albums/:id" ? "2027-12-31" : "2027-06-30";
-          if (total === 0) return `${FORTY[at]}: clear, but announced until ${sunset}T00:00:00Z`;
-          const all = `${total} call${total === 1 ? "" : "s"}`;
-          return `${FORTY[at]}: called, ${all}, the last recorded at TIME`;
-        });
-        const said = text.split("\n").filter((line) => /^\/v1\S*: /.test(line))
-          .map((line) => line.replace(/recorded at \S+Z$/, "recorded at TIME"));
-        assertEquals(said, lines);
-        const all = sent.flat().reduce((sum, count) => sum + count);
-        const called = sent.filter((calls) => calls.some((count) => count > 0)).length;
-        assertMatch(
-          text,
-          RegExp(`^Still called: ${all} calls to ${called} routes by 3 clients `, "m"),
+    /** Checks the gate's lines and its JSON against what was sent. */
+    const check = async () => {
+      const start = Date.now();
+      const asOf = async () => JSON.parse((await usage("--json")).text).asOf;
+      await until("the heartbeats", async () => Date.parse(await asOf()) > start);
+      const [{ code, text }, inJson] = await Promise.all([usage(), usage("--json")]);
+      assertEquals(code, 1);
+      const lines = sent.map((calls, at) => {
+        const total = calls.reduce((sum, count) => sum + count);
+        const sunset = FORTY[at] === "/v1/albums/:id" ? "2027-12-31" : "2027-06-30";
+        if (total === 0) return `${FORTY[at]}: clear, but announced until ${sunset}T00:00:00Z`;
+        const all = `${total} call${total === 1 ? "" : "s"}`;
+        return `${FORTY[at]}: called, ${all}, the last recorded at TIME`;
+      });
+      const said = text.split("\n").filter((line) => /^\/v1\S*: /.test(line))
+        .map((line) => line.replace(/recorded at \S+Z$/, "recorded at TIME"));
+      assertEquals(said, lines);
+      const all = sent.flat().reduce((sum, count) => sum + count);
+      const called = sent.filter((calls) => calls.some((count) => count > 0)).length;
+      assertMatch(
+        text,
+        RegExp(`^Still called: ${all} calls to ${called} routes by 3 clients `, "m"),
+      );
+      const json = JSON.parse(inJson.text);
+      assertEquals(json.verdict, "called");
+      const verdicts = sent.map((calls) =>
+        calls.some((count) => count > 0) ? "called" : "announced"
+      );
+      assertEquals(json.verdicts.map((each: { verdict: string }) => each.verdict), verdicts);
+      for (const [at, { route, clients }] of json.verdicts.entries()) {
+        assertEquals(route, FORTY[at]);
+        const counts = KEYS.map((key) =>
+          clients.find(({ client }: { client: string }) => client === `id ${key}`)?.calls ?? 0
         );
-        const json = JSON.parse(inJson.text);
-        assertEquals(json.verdict, "called");
-        const verdicts = sent.map((calls) =>
-          calls.some((count) => count > 0) ? "called" : "announced"
-        );
-        assertEquals(json.verdicts.map((each: { verdict: string }) => each.verdict), verdicts);
-        for (const [at, { route, clients }] of json.verdicts.entries()) {
-          assertEquals(route, FORTY[at]);
-          const counts = KEYS.map((key) =>
-            clients.find(({ client }: { client: string }) => client === `id ${key}`)?.calls ?? 0
-          );
-          assertEquals(counts, sent[at], route);
-        }
-      };
-      await check();
+        assertEquals(counts, sent[at], route);
+      }
+    };
+    await check();
 
-      const [killed, ...others] = processes;
-      await killed?.end("SIGKILL");
-      await postgres.query(silenceOf(killed?.pid ?? 0), database);
-      await check();
-      const asked = [usage("--route", "/v1/songs"), usage("--route", "/v1/songs/:id")];
-      const [silent] = await Promise.all(asked);
-      assertEquals((await Promise.all(asked)).map(({ code }) => code), [4, 1]);
-      assertMatch(silent?.text ?? "", RegExp(`^Not on record: .* process ${killed?.pid}[ ,]`, "m"));
+    const [killed, ...others] = processes;
+    await killed?.end("SIGKILL");
+    await postgres.query(silenceOf(killed?.pid ?? 0), database);
+    await check();
+    const asked = [usage("--route", "/v1/songs"), usage("--route", "/v1/songs/:id")];
+    const [silent] = await Promise.all(asked);
+    assertEquals((await Promise.all(asked)).map(({ code }) => code), [4, 1]);
+    assertMatch(silent?.text ?? "", RegExp(`^Not on record: .* process ${killed?.pid}[ ,]`, "m"));
 
-      await call(0, 2, others[0]?.port ?? 0);
-      await call(0, 2, others[1]?.port ?? 0);
-      sent[0] = [0, 0, 2];
-      await check();
-      for (const { end } of others) assertEquals(await end("SIGTERM"), 0);
-    },
-  );
-}
+    await call(0, 2, others[0]?.port ?? 0);
+    await call(0, 2, others[1]?.port ?? 0);
+    sent[0] = [0, 0, 2];
+    await check();
+    for (const { end } of others) assertEquals(await end("SIGTERM"), 0);
+  },
+);
 
-for (const scene of MANY) {
+for (const scene of [EXPRESS, FASTIFY]) {
   const [name] = scene;
   needing(...NPM)(`in ${name}, a key that matches no handler fails the start`, async () => {
     const { folder, node24: [node = ""] } = installed();
@@ -540,8 +538,12 @@ for (const scene of MANY) {
       assertMatch(text, /^\/v1\/songs\/:id: unknown/m);
       const left = `^Unknown: .* process ${processes[1]?.pid} .* counts .* not /v1/songs/:id: `;
       assertMatch(text, RegExp(left));
-      const response = await fetch(`http://127.0.0.1:${processes[0]?.port}/v1/songs`);
-      assertEquals(await response.json(), ["a thing"]);
+      for (const path of ["songs", "songs/7?page=2"]) {
+        const response = await fetch(`http://127.0.0.1:${processes[0]?.port}/v1/${path}`);
+        assertEquals(await response.json(), ["a thing"]);
+        const link = response.headers.get("link");
+        assertEquals(link, `</v2/${path}>; rel="successor-version"`);
+      }
       for (const { end } of processes) assertEquals(await end("SIGTERM"), 0);
       const called = await run(folder, node, COMMAND, ...gate);
       assertMatch(called.text, /^\/v1\/songs: called, 1 call, /m);
