@@ -38,12 +38,18 @@ needing("processes", LINUX)(
         served.reject(new Error(`It ended after:\n${text}`));
       })();
       await within("the pages", served.promise, { process });
+      assertMatch(text, /^This is a year that never was: [^]*\n\n\$ deno task media usage\n/);
       assertMatch(text, /^\/audio\/:token: called, 1,061 calls/m);
       assertMatch(text, /^\/video\/:token: clear, but announced until 2028-03-01T00:00:00Z$/m);
       assertMatch(text, /^exit status 1$/m);
 
       const urls = [...text.matchAll(/http:\S+/g)].map(([url]) => url);
-      const shown = ["Still called: 1,061 calls", "MyPod still calls", "are going away", ""];
+      const shown = [
+        "Still called.</strong> 1,061 calls",
+        "MyPod still calls",
+        "are going away",
+        "",
+      ];
       assertEquals(urls.length, shown.length);
       for (const [index, url] of urls.entries()) {
         const response = await fetch(url);

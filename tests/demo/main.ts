@@ -1,7 +1,7 @@
 /**
  * `deno task demo`: what an operator, a client's owner and its developers see after a year, on a record
- * that is made for the purpose. Prints the report and the gate's answer, and serves the pages until
- * Ctrl-C. Everything is in memory, so it leaves nothing behind, however it ends.
+ * that is made for the purpose. Says so at once, prints the report and the gate's answer, and serves
+ * the pages until Ctrl-C. Everything is in memory, so it leaves nothing behind, however it ends.
  */
 
 import { PROGRAM } from "../../lib/cli/usage.ts";
@@ -14,6 +14,12 @@ import { liveThroughYear } from "./year.ts";
 /** The client whose owner gets a page. */
 const CLIENT = "app MyPod";
 
+console.log(
+  `This is a year that never was: two apps call /audio and /video less and less, through three
+brownouts. It is made in memory, which takes some seconds. You then see the report on its last 30
+days, and what the gate answers, and can open the pages.
+`,
+);
 const { answer, report, ownerFacts, sample } = await liveThroughYear();
 const [ofAll, ofClient] = [await report(), await report(CLIENT)];
 console.log(`$ deno task media usage

@@ -299,7 +299,9 @@ testInBrowser(
         assert(layout.widest <= 40, `${seen}: a bar of ${layout.widest} px`);
         assertEquals(layout.broken, [], `${seen}: dates on two lines`);
         assertEquals(layout.overflowing, [], `${seen}: wider than the screen, or scrolling inside`);
+        assertEquals(layout.misaligned, [], `${seen}: numbers that are not under their heads`);
         if (width === 1280) assertEquals(layout.split, [], `${seen}: words on two lines`);
+        if (width === 1280) assertEquals(layout.torn, [], `${seen}: names on two lines`);
         assert(layout.smallest >= 12, `${seen}: text of ${layout.smallest} px`);
         if (width !== 1000) assertEquals((await checkAccessibility(page)).violations, [], seen);
       }
@@ -479,8 +481,10 @@ Deno.test("the report page says the verdict, then who calls, then each route's d
   const page = usagePage(await report(CALLED, [running(160)], { ignore: ["zebra"] }));
   const parts = [
     "8 Jun 2027 to 15 Jun 2027, 12:00 UTC (7 whole days and part of 15 Jun 2027, UTC).",
-    "Still called: 162 calls to /audio/{token} and /video/{token} by 35 clients from 8 Jun 2027",
+    "Still called. 162 calls to /audio/{token} and /video/{token} by 35 clients, the last by ",
+    "The verdict on each route",
     "/audio/{token}: called, 102 calls, the last recorded at ",
+    "What the verdicts leave out",
     "Ignored: zebra (10,000 calls)",
     "15 Jun 2027, 12:00 UTC",
     "/audio/{token}",
@@ -512,6 +516,8 @@ interface Layout {
   readonly broken: readonly string[];
   readonly split: readonly string[];
   readonly hasColumns: boolean;
+  readonly torn: readonly string[];
+  readonly misaligned: readonly string[];
   readonly overflowing: readonly string[];
   readonly smallest: number;
 }
@@ -527,12 +533,26 @@ const MEASURE = `(() => {
     range.setEnd(text, word.index + word[0].length);
     return new Set([...range.getClientRects()].map(({ top }) => top)).size > 1;
   };
+  const endOf = (cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return range.getBoundingClientRect().right;
+  };
   return {
     split: shown.filter((each) => each.matches("th, th span, td"))
       .flatMap((each) => [...each.childNodes].filter(({ nodeType }) => nodeType === Node.TEXT_NODE))
       .flatMap((text) => [...text.data.matchAll(/[^\\s-]+-?/g)].filter((word) => isSplit(text, word)))
       .map(([word]) => word),
     hasColumns: document.querySelector("thead")?.checkVisibility() ?? false,
+    torn: shown.filter((each) => each.matches("th span, td code") && each.innerText.length < 20)
+      .map((each) => each.firstChild)
+      .filter((text) => isSplit(text, Object.assign([text.data], { index: 0 })))
+      .map(({ data }) => data),
+    misaligned: shown.filter((each) => each.matches("td") && /^[\\d,]+$/.test(each.innerText))
+      .filter((each) => {
+        const head = each.closest("table").querySelectorAll("thead th")[each.cellIndex];
+        return head.checkVisibility() && Math.abs(endOf(head) - endOf(each)) > 1;
+      }).map((each) => each.outerHTML),
     widest: Math.max(0, ...bars.map((each) => each.getBoundingClientRect().width)),
     afloat: bars.filter((each) => Math.abs(each.getBoundingClientRect().bottom - axis(each)) > 1 &&
       each.getBoundingClientRect().top < axis(each)).map((each) => each.outerHTML),

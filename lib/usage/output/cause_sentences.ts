@@ -6,7 +6,7 @@ import type { UsageReport } from "../verdict/report.ts";
 import type { Cause, RouteVerdict } from "../verdict/verdict.ts";
 import { hiddenText } from "./hidden_sentences.ts";
 import { date, instant, joined, p, type Phrase, program } from "./phrase.ts";
-import { durationText, plural, processText } from "./wording.ts";
+import { count, durationText, processText } from "./wording.ts";
 
 /** What a sentence calls routes. */
 export interface RoutesNamed {
@@ -79,9 +79,9 @@ function missingText(
     : []; // the gaps say it, or only time mends them
   const counting = silent === 0
     ? ""
-    : `, counting a minute for each of ${
-      plural(silent, "process", "es")
-    } that died or were cut off`;
+    : silent === 1
+    ? ", counting a minute for a process that died or was cut off"
+    : `, counting a minute for each of ${count(silent)} processes that died or were cut off`;
   const period = days === 1 ? "day" : `${days} days`;
   return p`${durationText(missingMs)} of the ${period} are not on record${counting}, and a verdict
     allows for less than ${durationText(limitMs)}${advice}`;

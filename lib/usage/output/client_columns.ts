@@ -13,7 +13,7 @@ interface Column {
   readonly isInText: boolean;
   /** Whether the table of the clients of one route has it. */
   readonly isOfRoute: boolean;
-  /** Whether it is a number, which text aligns at its end. Pages so align the second column. */
+  /** Whether it is a number, which stands under the end of its title. */
   readonly isNumber?: true;
 }
 

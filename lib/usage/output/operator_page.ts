@@ -15,9 +15,19 @@ import {
 } from "./call_sentences.ts";
 import { columnsOf } from "./client_columns.ts";
 import { picture } from "./picture.ts";
-import { details, htmlOf, list, listOfItems, p, pathText, type ProgramNames } from "./phrase.ts";
+import {
+  capitalized,
+  details,
+  htmlOf,
+  list,
+  listOfItems,
+  p,
+  pathText,
+  type Phrase,
+  type ProgramNames,
+} from "./phrase.ts";
 import { OPERATOR_PAGE_STYLE, reportPage } from "./report_page.ts";
-import { dueLines, routeLines, verdictText } from "./verdict_sentences.ts";
+import { causeLines, dueLines, routeLines, verdictAlone } from "./verdict_sentences.ts";
 import { MAX_LISTED, plural } from "./wording.ts";
 
 /** The style's class for the colour of each verdict. */
@@ -29,17 +39,22 @@ const COLOURS = {
 };
 
 export function usagePage(report: UsageReport, names: ProgramNames): string {
-  const { routes, state } = report;
+  const { routes, state, judged } = report;
+  const { name, clause } = verdictAlone(report);
+  const isOfSeveral = judged.length > 1;
+  const leftOut = isOfSeveral ? "What the verdicts leave out" : "What the verdict leaves out";
+  const paragraph = (line: Phrase) => `<p>${htmlOf(line, names)}</p>`;
   return reportPage(
     titleText(report),
     OPERATOR_PAGE_STYLE,
     `<p>${htmlOf(p`${periodText(report)}.`)}</p>
 <section class="banner ${COLOURS[state]}" aria-label="Verdict">
-<p><strong>${htmlOf(verdictText(report), names)}</strong></p>
+<p><strong>${htmlOf(name)}.</strong> ${htmlOf(p`${capitalized(clause)}.`)}</p>
 </section>
+${section("Why it is unknown", causeLines(report).map(paragraph).join("\n"))}
 ${section("The verdict on each route", list(routeLines(report), names))}
-${section("Who may call again", list(dueLines(report, report.judged.length > 1)))}
-${section("What the verdict leaves out", listOfItems(basisItems(report), names))}
+${section("Who may call again", list(dueLines(report, isOfSeveral)))}
+${section(leftOut, listOfItems(basisItems(report), names))}
 ${clientSection(report)}
 ${routes.map((route) => routeSection(route, report)).join("\n")}
 ${section("What is counted", list([...RULES.map((rule) => [rule]), sinceText(report)]))}`,
@@ -60,11 +75,15 @@ ${more.length === 0 ? "" : details(plural(more.length, "more client"), clientTab
 </section>`;
 }
 
+const NUMBER = ' class="number"';
+
 function clientTable(clients: readonly ClientUsage[], columns = columnsOf(clients)): string {
-  const titles = columns.map(({ title }) => `<th scope="col">${title}</th>`);
+  const titles = columns.map(({ title, isNumber }) =>
+    `<th scope="col"${isNumber ? NUMBER : ""}>${title}</th>`
+  );
   const rows = clients.map((usage) => {
-    const cells = columns.slice(1).map(({ title, cellOf }) =>
-      `<td data-label="${title}">${htmlOf(cellOf(usage))}</td>`
+    const cells = columns.slice(1).map(({ title, cellOf, isNumber }) =>
+      `<td data-label="${title}"${isNumber ? NUMBER : ""}>${htmlOf(cellOf(usage))}</td>`
     );
     return `<tr><th scope="row"><span>${escape(usage.client)}</span></th>${cells.join("")}</tr>`;
   });

@@ -110,7 +110,7 @@ export function htmlOf(phrase: Phrase, names?: ProgramNames): string {
       case "date":
         return time(part.text);
       case "path":
-        return escape(pathText(part.text));
+        return codeHtml(pathText(part.text));
       case "code":
         return codeHtml(part.text);
     }

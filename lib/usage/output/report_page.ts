@@ -39,14 +39,19 @@ main { max-width: 78rem; }
 table { width: 100%; border-collapse: collapse; font-size: .8rem; }
 th, td { padding: .4rem .75rem .4rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--line); }
-:is(th, td):nth-child(2) { text-align: right; white-space: nowrap; }
+.number { text-align: right; white-space: nowrap; }
 td:last-child { min-width: 9rem; }
-th span { display: inline-block; max-width: clamp(12rem, 100vw - 46rem, 36rem); }
+td code { font: inherit; white-space: nowrap; }
+th span { display: inline-block; width: max-content;
+  max-width: clamp(12rem, 100vw - 46rem, 36rem); }
 @media print {
   table, thead { font-size: 7.5pt; }
+  th span { width: auto; }
+  td code { white-space: normal; }
 }
 @media screen and (max-width: 60rem) { /* too narrow for columns: a list for each client */
   table, tbody, tr, th, th span, td { display: block; width: auto; max-width: none; }
+  td code { white-space: normal; }
   thead { display: none; }
   tbody tr { padding: .5rem 0; border-bottom: 1px solid var(--line); break-inside: avoid; }
   :is(th, td):nth-child(n) { padding: .1rem 0; border: 0; text-align: left; }

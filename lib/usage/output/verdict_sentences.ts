@@ -7,39 +7,84 @@ import type { RouteVerdict } from "../verdict/verdict.ts";
 import { byText, spanText } from "./call_sentences.ts";
 import { causesText, type RoutesNamed } from "./cause_sentences.ts";
 import { dueText } from "./omission_sentences.ts";
-import { enumerated, instant, p, path, type Phrase, textOf } from "./phrase.ts";
+import { capitalized, enumerated, instant, p, path, type Phrase, textOf } from "./phrase.ts";
 import { MAX_LISTED, namesText, plural, routesText } from "./wording.ts";
+
+/** The verdict on all routes: its name, and a clause on what it says. */
+interface Verdict {
+  readonly name: Phrase;
+  readonly clause: Phrase;
+}
 
 /** Says the verdict on all routes in one line. */
 export function verdictText(report: UsageReport): Phrase {
+  const { name, clause } = verdictOf(report, {
+    span: p` ${spanText(report)}`,
+    clients: (names) => `: ${namesText(names)}`,
+    causes: (report) => unknownText(report),
+  });
+  return p`${name}: ${clause}.`;
+}
+
+/** Returns the verdict alone, for a page, which has the period, the clients and the causes beside it. */
+export function verdictAlone(report: UsageReport): Verdict {
+  return verdictOf(report, {
+    span: [],
+    clients: () => "",
+    causes: () => p`calls may be missing`,
+  });
+}
+
+/** What the verdict says besides its name, or leaves to others. */
+interface Details {
+  readonly span: Phrase;
+  readonly clients: (names: readonly string[]) => string;
+  readonly causes: (report: UsageReport) => Phrase;
+}
+
+function verdictOf(report: UsageReport, details: Details): Verdict {
   const { state, judged } = report;
   if (judged.length === 0) {
-    return p`Unknown: no process counts a deprecated route, so there is no verdict.`;
+    const clause = p`no process counts a deprecated route, so there is no verdict`;
+    return { name: ["Unknown"], clause };
   }
-  const to = p`to ${routesText(judged)}${byText(report)} ${spanText(report)}`;
-  const none = p`${noCallText(report)} ${to}`;
+  const none = p`${noCallText(report)} to ${routesText(judged)}${byText(report)}${details.span}`;
   switch (state) {
     case "called":
-      return calledText(report);
+      return { name: ["Still called"], clause: calledText(report, none, details) };
     case "unknown":
-      return p`Unknown: ${none}, but ${unknownText(report)}.`;
-    case "announced":
-      return p`Clear, but announced until ${instant(report.announcedUntil ?? report.asOf)}:
-        ${none}${dueCountText(report)}.`;
+      return { name: ["Unknown"], clause: p`${none}, but ${details.causes(report)}` };
+    case "announced": {
+      const until = instant(report.announcedUntil ?? report.asOf);
+      const name = p`Clear, but announced until ${until}`;
+      return { name, clause: p`${none}${dueCountText(report)}` };
+    }
     case "clear":
-      return p`Clear: ${none}${dueCountText(report)}.`;
+      return { name: ["Clear"], clause: p`${none}${dueCountText(report)}` };
   }
 }
 
-/** Says why the verdict on all routes is unknown. */
-function unknownText(report: UsageReport): Phrase {
+/** Lists why verdicts are unknown, if the verdict on all routes is. */
+export function causeLines(report: UsageReport): Phrase[] {
+  const { state, judged } = report;
+  return state === "unknown" && judged.length > 0
+    ? [p`${capitalized(unknownText(report, true))}.`]
+    : [];
+}
+
+/**
+ * Says why the verdict on all routes is unknown.
+ *
+ * @param isAlone Whether no sentence before it has named the routes.
+ */
+function unknownText(report: UsageReport, isAlone = false): Phrase {
   const routes = unknownIn(report).map(({ route }) => route);
-  return sharedReason(report) ??
+  return sharedReason(report, isAlone) ??
     p`${routesText(routes)} are unknown, each for a reason of its own`;
 }
 
 /** Returns why routes are unknown, if the reason is the same for all that are. */
-function sharedReason(report: UsageReport): Phrase | undefined {
+function sharedReason(report: UsageReport, isAlone = false): Phrase | undefined {
   const unknown = unknownIn(report);
   const reasonOf = (verdict: RouteVerdict, routes: RoutesNamed) =>
     causesText(verdict, routes, report);
@@ -48,7 +93,7 @@ function sharedReason(report: UsageReport): Phrase | undefined {
   const reason = JSON.stringify(reasonOf(first, IT));
   if (others.some((other) => JSON.stringify(reasonOf(other, IT)) !== reason)) return undefined;
   const isOfAll = unknown.length === report.verdicts.length; // which the sentence has just named
-  if (isOfAll) return reasonOf(first, others.length === 0 ? IT : THEM);
+  if (isOfAll && !isAlone) return reasonOf(first, others.length === 0 ? IT : THEM);
   const names = routesText(unknown.map(({ route }) => route));
   return reasonOf(first, { object: names, attribute: p` of ${names}` });
 }
@@ -72,17 +117,14 @@ function textOfList(texts: readonly string[]): string {
   return textOf(enumerated(texts.map((text) => [text])));
 }
 
-function calledText(report: UsageReport): Phrase {
+/** @param none Says that there are no calls. */
+function calledText(report: UsageReport, none: Phrase, { span, clients: listed }: Details): Phrase {
   const { clients, judged, due } = report;
   const names = [...new Set(due.map(({ client }) => client))];
   const rare = `${plural(names.length, "client")} that ${names.length === 1 ? "calls" : "call"} ` +
-    `more rarely may call again: ${namesText(names)}`;
+    `more rarely may call again${listed(names)}`;
   const [first] = clients;
-  const span = spanText(report);
-  if (first === undefined) {
-    const to = p`to ${routesText(judged)}${byText(report)} ${span}`;
-    return p`Still called: ${noCallText(report)} ${to}, but ${rare}.`;
-  }
+  if (first === undefined) return p`${none}, but ${rare}`;
   const latest = clients.reduce((a, b) => b.last > a.last ? b : a, first);
   const called = judged.filter((route) => clients.some(({ routes }) => routes.includes(route)));
   const isOfOne = report.client !== undefined;
@@ -90,8 +132,7 @@ function calledText(report: UsageReport): Phrase {
   const lastBy = isOfOne ? "" : ` by ${latest.client}`;
   const calls = p`${plural(callsIn(clients), "call")} to ${routesText(called)}`;
   const also = names.length === 0 ? "" : `; and ${rare}`;
-  return p`Still called: ${calls}${by} ${span}, the last${lastBy} recorded at
-    ${instant(latest.last)}${also}.`;
+  return p`${calls}${by}${span}, the last${lastBy} recorded at ${instant(latest.last)}${also}`;
 }
 
 /** Lists the verdict on each route, if there are several. */

@@ -201,7 +201,7 @@ const CAUSES: readonly (readonly [
   [
     "a stop, and a process that fell silent",
     [stopped(1000, 9), running(7, BOTH), silent(6, 5)],
-    "2 h 1 min of the 2 days are not on record, counting a minute for each of 1 process that died or were cut off, and a verdict allows for less than 1 h 36 min: keep a server running; the verdict cannot be clear before 2027-06-18",
+    "2 h 1 min of the 2 days are not on record, counting a minute for a process that died or was cut off, and a verdict allows for less than 1 h 36 min: keep a server running; the verdict cannot be clear before 2027-06-18",
   ],
   [
     "a loss",
@@ -227,12 +227,15 @@ for (const [what, sessions, said, options] of CAUSES) {
     const [, but] = line.split(" (as of 2027-06-15T12:00:00Z), but ");
     assertEquals(but, `${said}.`);
     assert(usageText(unknown).startsWith(`${line}\n`));
-    const banner = usagePage(unknown).match(
-      /aria-label="Verdict">\n<p><strong>(.*)<\/strong><\/p>\n<\/section>/,
-    );
-    assertEquals(
-      banner?.[1]?.replaceAll(/<[^>]*>/g, ""),
-      onPage(line),
+    // On the page, the reason stands alone, and so names the route.
+    const page = usagePage(unknown).replaceAll(/<[^>]*>/g, "");
+    const none = "Unknown. No call on record to /audio/{token}, but calls may be missing.";
+    const reason = onPage(said).replace(/(?<=counted |not )it\b/, "/audio/{token}")
+      .replace("the record starts", "the record of /audio/{token} starts");
+    assertStringIncludes(page, `\n${none}\n`);
+    assertStringIncludes(
+      page,
+      `\nWhy it is unknown\n${reason.charAt(0).toUpperCase()}${reason.slice(1)}.\n`,
     );
   });
 }

@@ -88,7 +88,7 @@ Deno.test("a client that is due is named with its rhythm, and the day from which
   assertEquals(json.verdicts.map(({ due }: { due: unknown[] }) => due.length), [1, 0]);
   const page = usagePage(called);
   assertMatch(page, /<h2>Who may call again<\/h2>\n<ul>\n<li>id quarterly-billing: 1,500 calls/);
-  assertStringIncludes(page, `<li>${due(" to /audio/{token}")}`);
+  assertStringIncludes(page, `<li>${due(" to <code>/audio/{token}</code>")}`);
   const both = await report([...rows, row(0, "app curl", 2)], TEN_MONTHS, BY_RHYTHM);
   assertMatch(
     gateText(both),

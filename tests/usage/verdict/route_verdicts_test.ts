@@ -235,7 +235,7 @@ Deno.test("forty routes have a line each, and only days with calls", async () =>
   );
   assertMatch(text, /\n\/v1\/things-39\/:id: clear\. Sunset: .*\n/);
   const page = usagePage(whole);
-  assertEquals(page.match(/<li>\/v1\/things-\d+\/{id}: /g)?.length, 40);
+  assertEquals(page.match(/<li><code>\/v1\/things-\d+\/{id}<\/code>: /g)?.length, 40);
   assert(!page.includes("0 calls (brownout"), "a day without calls");
   assertMatch(page, /<h2>.*things-2\/{id}.*<\/h2>[^]*>id key-1<[^]*>id key-2<[^]*<h2>.*things-3\//);
   const few = await report(rows, processes, { routes: FORTY.slice(0, 5) });
