@@ -1,17 +1,20 @@
 /**
  * The frames of MPEG audio (MP3, MP2 and MP1), AAC in ADTS, and AC-3. The header of one frame is too
- * short to prove anything, so frames count only if they agree and follow one another without a gap,
- * in a run. Content is sound if it begins with a run of eight frames, or is nothing but a run. After
- * stray bytes, a run has to be longer.
+ * short to prove anything, so only runs count: two frames or more that agree, and follow one another
+ * without a gap. These prove a format:
+ *
+ * - a run at the beginning, if it has eight frames, or if nothing follows it,
+ * - a run after stray bytes, if it has eight frames, and nothing follows it,
+ * - any run of 16 kB.
  */
 
 import { Buffer } from "node:buffer";
 import type { WindowedBlob } from "./bytes.ts";
 
-/** The number of frames that prove a format at the beginning of content. */
+/** A recording may have a gap after so many frames, where it was spliced. */
 const RUN_FRAMES = 8;
 
-/** The length of a run that proves a format anywhere. Shorter ones occur in damaged films. */
+/** Shorter runs occur in damaged films. */
 const RUN_BYTES = 16 * 1024;
 
 /** Where a run must begin: past the rest of a frame that was cut, which is less than 3 kB. */
@@ -107,18 +110,17 @@ interface Run {
  */
 function runAt(bytes: Buffer, start: number, first: FrameHeader, freeLength = 0): Run {
   let [at, count] = [start, 0];
+  const run = (isToEnd: boolean): Run => ({ count, length: at - start, isToEnd });
   while (at - start < RUN_BYTES) {
+    if (at + HEADER_BYTES > bytes.length) return run(true);
     const header = parseHeader(bytes, at);
-    const isShort = at + HEADER_BYTES > bytes.length;
-    if (header?.key !== first.key) {
-      return { count, length: at - start, isToEnd: isShort || isTrailingTag(bytes, at) };
-    }
+    if (header?.key !== first.key) return run(isTrailingTag(bytes, at));
     const end = at + (header.length || freeLength + header.padding);
-    if (end > bytes.length) return { count, length: at - start, isToEnd: true };
+    if (end > bytes.length) return run(true);
     at = end;
     count++;
   }
-  return { count, length: at - start, isToEnd: false };
+  return run(false);
 }
 
 function isTrailingTag(bytes: Buffer, at: number): boolean {

@@ -127,7 +127,7 @@ function refusalOf(line: ImportLine): RefusedError {
   const remedy = text.startsWith("[")
     ? `. ${ARRAY_REMEDY}`
     : isPartOfArray(line)
-    ? '. Without the commas at the ends of lines: sed "s/,$//"'
+    ? '. Without the commas at the ends of lines: sed "s/,[[:space:]]*$//"'
     : text.startsWith("{")
     ? ". For longer objects: jq --compact-output ."
     : "";

@@ -10,7 +10,8 @@ export const MAX_LINE_BYTES = 65_536;
 export const NEWLINE = 0x0a;
 
 /** How to make lines of an array. */
-export const ARRAY_REMEDY = 'For an array: jq --compact-output ".[]"';
+export const ARRAY_REMEDY =
+  'For an array: jq --compact-output ".[]", or ".[].data[]?" for one of phpMyAdmin';
 
 /** A line to import. A record of CSV counts as one, even if its values have line breaks. */
 export interface ImportLine {
