@@ -22,23 +22,21 @@ function turn(): Promise<void> {
 const { setTimeout: realSetTimeout } = globalThis;
 
 /**
- * Returns what waits until nothing has happened for some turns of the event loop: an answer that is
- * under way in this process takes fewer, however busy the machine is.
+ * Returns what waits until nothing has happened for some turns of the event loop, however long these
+ * take on a busy machine.
  *
- * @param events Counts what happens.
+ * @param isActive Returns whether something has happened since it was last asked, or is under way.
  */
-export function quietly(events: () => number): Settle {
+export function quietly(isActive: () => boolean): Settle {
   return async (isOver) => {
-    let [before, turns] = [events(), 0];
-    while (turns < QUIET_TURNS && !isOver()) {
+    for (let turns = 0; turns < QUIET_TURNS && !isOver();) {
       await turn();
-      turns = events() === before ? turns + 1 : 0;
-      before = events();
+      turns = isActive() ? 0 : turns + 1;
     }
   };
 }
 
-const QUIET_TURNS = 20;
+const QUIET_TURNS = 10;
 
 /** Each takes a millisecond or more. What is asked of other programs may take as long. */
 const MAX_IDLE_TURNS = 60_000;

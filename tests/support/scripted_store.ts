@@ -30,6 +30,8 @@ export class ScriptedStore implements AsyncDisposable {
   isPatient: boolean | ((head: string) => boolean) = false;
   /** Every request head received. */
   readonly heads: string[] = [];
+  /** How often something was received, sent or closed. */
+  events = 0;
   readonly #listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   readonly #connections = new Set<Deno.TcpConn>();
   readonly #running = new Set<Promise<void>>();
@@ -76,6 +78,7 @@ export class ScriptedStore implements AsyncDisposable {
 
   async #serve(connection: Deno.TcpConn): Promise<void> {
     this.#connections.add(connection);
+    this.events++;
     try {
       let head = "";
       const buffer = new Uint8Array(65_536);
@@ -85,10 +88,13 @@ export class ScriptedStore implements AsyncDisposable {
         head += new TextDecoder().decode(buffer.subarray(0, length));
       }
       this.heads.push(head);
+      this.events++;
       const bytes = new TextEncoder().encode(
         await Promise.race([this.script(head), this.#end.promise]),
       );
-      for (let done = 0; done < bytes.length;) done += await connection.write(bytes.subarray(done));
+      for (let done = 0; done < bytes.length; this.events++) {
+        done += await connection.write(bytes.subarray(done));
+      }
       const { isPatient } = this;
       if (typeof isPatient === "function" ? isPatient(head) : isPatient) {
         while (await connection.read(buffer) !== null);
@@ -98,6 +104,7 @@ export class ScriptedStore implements AsyncDisposable {
     } finally {
       closeConnection(connection);
       this.#connections.delete(connection);
+      this.events++;
     }
   }
 }
