@@ -97,7 +97,11 @@ async function hasOggSound(content: WindowedBlob): Promise<boolean> {
 /** Checks that there is a slice of a picture, or a packet of any stream that may be a track. */
 async function hasMpegData(content: WindowedBlob): Promise<boolean> {
   const beginning = await beginningOf(content, 64 * 1024);
-  return /\0\0\x01[\x01-\xaf\xbd\xc0-\xff]/.test(beginning.toString("latin1"));
+  for (let at = -1; (at = beginning.indexOf("\0\0\x01", at + 1, "latin1")) >= 0;) {
+    const code = beginning[at + 3] ?? 0;
+    if (code > 0 && code < 0xb0 || code === 0xbd || code >= 0xc0) return true;
+  }
+  return false;
 }
 
 const VOC = Buffer.from("Creative Voice File").toString("hex");
