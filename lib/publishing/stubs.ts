@@ -107,8 +107,8 @@ async function hasMpegData(content: WindowedBlob): Promise<boolean> {
 const VOC = Buffer.from("Creative Voice File").toString("hex");
 
 const CHECKS: Readonly<Record<string, Check>> = {
+  // A tag that was cut is one of sound, too.
   "audio/mpeg": async (content) =>
-    // after a tag that was cut, too
     (await detectFrames(content) ?? await searchFrames(content)) !== undefined,
   "audio/flac": hasFlacFrame,
   "audio/wavpack": begins(/^7776706b.{10}04.{46}/), // "wvpk", and the rest of a block's header
