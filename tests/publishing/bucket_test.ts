@@ -177,6 +177,31 @@ test("media says which bucket cannot be used, and what the store answered", () =
     }
   }));
 
+test("a store that refuses a signature for its time names the clock that is wrong", async () => {
+  const RealDate = Date;
+  const rows: [offset: number, reason: string][] = [
+    [-20, "20 minutes behind the store's"],
+    [1_560, "1,560 minutes ahead of the store's"],
+  ];
+  for (const [minutes, reason] of rows) {
+    const content = new BucketContent(settingsOf(store(), newPrefix()));
+    const now = () => RealDate.now() + minutes * 60_000;
+    globalThis.Date = class extends RealDate {
+      constructor(value: number | string = now()) {
+        super(value);
+      }
+      static override now = now;
+    } as DateConstructor;
+    try {
+      const message = `answers 403 (RequestTimeTooSkewed); this machine's clock is ${reason}`;
+      await assertRejects(() => content.id(), StorageError, message);
+    } finally {
+      globalThis.Date = RealDate;
+      await content.close();
+    }
+  }
+});
+
 test("media verify reports what differs in a bucket", () =>
   inFolder(async (folder) => {
     const { prefix, run } = bucketFor(folder);

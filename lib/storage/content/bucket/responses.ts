@@ -100,9 +100,14 @@ export function reasonIn(response: ErrorResponse): string {
  */
 function remedyIn({ status, headers, text }: ErrorResponse): string {
   if (codeIn({ text }) === "RequestTimeTooSkewed") {
-    const [here, there] = [new Date(), new Date(headers.get("date") ?? NaN)];
-    const store = isNaN(+there) ? "" : `, the store's ${there.toISOString()}`;
-    return `; the clock here says ${here.toISOString()}${store}`;
+    // In minutes, because the reason tells faults of one kind from others.
+    const ahead = Math.round((Date.now() - Date.parse(headers.get("date") ?? "")) / 60_000);
+    const order = ahead > 0 ? "ahead of" : "behind";
+    return ahead // not a number without the store's date
+      ? `; this machine's clock is ${
+        Math.abs(ahead).toLocaleString("en")
+      } minutes ${order} the store's`
+      : "; this machine's clock differs from the store's";
   }
   if (![301, 307, 400].includes(status)) return "";
   const region = headers.get("x-amz-bucket-region") ?? /<Region>([^<]+)</.exec(text)?.[1];

@@ -94,6 +94,12 @@ const FAULTS: [
     'answers 400 (AuthorizationHeaderMalformed); the bucket is in the region "eu\\u202e" (AWS',
   ],
   [
+    "a refusal for the time, without a date",
+    refusal(403, "RequestTimeTooSkewed"),
+    StorageError,
+    "answers 403 (RequestTimeTooSkewed); this machine's clock differs from the store's",
+  ],
+  [
     "a refusal that names the region",
     response(403, { "x-amz-bucket-region": "us-east-1" }, "<Code>AccessDenied</Code>"),
     StorageError,
