@@ -1,12 +1,14 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { ALL_CACHES, type CacheName, CACHES, needsOf, startCache } from "../support/caches.ts";
+import { Daemon, nginx } from "../support/daemon.ts";
 import { type Lateness, latenessOf, type Poll } from "../support/lateness.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { missingOf, needing } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
+import { until as poll } from "../support/within.ts";
 
 /**
  * Milliseconds after a change of phase, at each of which something is requested for the first time
@@ -168,3 +170,49 @@ for (const name of ALL_CACHES) {
     },
   );
 }
+
+needing(...needsOf("nginx"))(
+  "nginx with http_503 in proxy_cache_use_stale hides a brownout, and without it does not",
+  async () => {
+    await using stack = new AsyncDisposableStack();
+    const { close, publish, folder } = stack.use(await openLocal());
+    const { token } = await publish(newMetadata(), new Uint8Array(1000));
+    await close();
+    const [PORT, hiding] = [String(freePort()), freePort()];
+    const cache = stack.use(
+      await Daemon.start("nginx", (place) =>
+        nginx(
+          place.folder,
+          `proxy_cache_path one keys_zone=one:1m; proxy_cache_path two keys_zone=two:1m;
+          server {
+            listen 127.0.0.1:${place.port};
+            location / { proxy_pass http://127.0.0.1:${PORT}; proxy_cache one; }
+          }
+          server {
+            listen 127.0.0.1:${hiding};
+            location / { proxy_pass http://127.0.0.1:${PORT}; proxy_cache two;
+              proxy_cache_use_stale error timeout http_503; }
+          }`,
+        )),
+    );
+    const instant = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
+    const start = (from: number) =>
+      ServerProcess.start({
+        PORT,
+        CACHE_MAX_AGE: "1",
+        BROWNOUTS: `${instant(from)}/${instant(from + 2)}`,
+        SUNSET_AT: instant(24),
+      }, folder);
+    const ask = (port: number) => requestRaw(port, "GET", `/audio/${token}`);
+    const before = await start(1);
+    for (const port of [cache.port, hiding]) {
+      const answer = await ask(port);
+      assertEquals(answer.status, 200);
+      assertMatch(field(answer, "cache-control") ?? "", /must-revalidate/);
+    }
+    await before.stop();
+    stack.use(await start(-1));
+    await poll("the brownout", async () => (await ask(cache.port)).status === 503);
+    assertEquals((await ask(hiding)).status, 200);
+  },
+);
