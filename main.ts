@@ -3,8 +3,9 @@
  * removed. A HEAD says exactly what the GET would have said, with three exceptions:
  * - A HEAD ignores `Range`, which HTTP defines for GET only.
  * - `Date` may differ.
- * - A GET meets content that was lost or replaced behind the server's back at once. A HEAD shows it
- *   only within five seconds for a folder, within a minute for a bucket, or after a GET.
+ * - A GET meets content that was lost or replaced behind the server's back at once, or within five
+ *   seconds if it is short. A HEAD shows it only within five seconds for a folder, within a minute for
+ *   a bucket, or after a GET that met it.
  *
  * This file has every route, and every status that this server decides. `answer()` and the functions
  * that it calls decide them in order of precedence, and `fail()` decides those of what was thrown.

@@ -125,3 +125,30 @@ for (const { what, bound, heads, rounds, isCommand, databases } of CASES) {
     },
   );
 }
+
+needing("processes")(
+  "lost content shows in GET at once, or within five seconds if it is short",
+  async () => {
+    await using subject = await openLocal();
+    const [short, long] = [
+      await subject.publish(newMetadata(), new Uint8Array(16_384)),
+      await subject.publish(newMetadata(), new Uint8Array(16_385)),
+    ];
+    await using server = await ServerProcess.start({}, subject.folder);
+    const get = async ({ token }: { token: Token }) => {
+      const response = await fetch(`${server.origin}/media/${token}`);
+      await response.body?.cancel();
+      return response.status;
+    };
+    for (const item of [long, long, short, short]) assertEquals(await get(item), 200);
+    await subject.damage(long, undefined);
+    assertEquals(await get(long), 503);
+    for (const item of [short, short]) assertEquals(await get(item), 200);
+    await subject.damage(short, undefined);
+    const lostAt = Date.now();
+    while (await get(short) === 200) {
+      assert(Date.now() - lostAt < 10_000, "a GET is answered from memory for too long");
+      await pause(PACE);
+    }
+  },
+);
