@@ -165,6 +165,19 @@ const PASSED_ON: Row[] = [
       "2\r\nok\r\n0\r\nX-T: 1\r\nx-t: 2\r\n\r\n",
   },
   {
+    what: "trailers that were not announced",
+    request: GET,
+    answer: CHUNKED.replace("Trailer: X-T\r\n", ""),
+    got: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n" +
+      "2\r\nok\r\n0\r\nX-T: 1\r\nx-t: 2\r\n\r\n",
+  },
+  {
+    what: "values with spaces, and without anything",
+    request: GET,
+    answer: adding("X-Empty:\r\nX-Spaced:   a  b \t\r\n", OK),
+    got: adding("X-Empty: \r\nX-Spaced: a  b\r\n", GOT),
+  },
+  {
     what: "to a client of HTTP/1.0 nothing that it does not know",
     request: "GET PATH HTTP/1.0\r\n\r\n",
     sent: `GET PATH HTTP/1.1\r\n${ADDED}Host: BACKEND\r\nConnection: keep-alive\r\n\r\n`,
@@ -400,6 +413,12 @@ const MALFORMED: Row[] = [
     what: "a chunk",
     request: GET,
     answer: CHUNKED.replace("0\r\n", "?\r\n"),
+    got: /Transfer-Encoding: chunked\r\n[^]*\r\n\r\n2\r\nok\r\n$/,
+  },
+  {
+    what: "no last chunk",
+    request: GET,
+    answer: CHUNKED.replace(/0\r\nX-T[^]*/, ""),
     got: /Transfer-Encoding: chunked\r\n[^]*\r\n\r\n2\r\nok\r\n$/,
   },
   {

@@ -5,7 +5,7 @@
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { Daemon, nginx } from "../support/daemon.ts";
-import { FrontProcess, HandBackend, installedFront, NODES, Wire } from "../support/front.ts";
+import { FrontProcess, installedFront, Wire } from "../support/front.ts";
 import { NPM } from "../support/npm.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
 
@@ -140,54 +140,3 @@ needing(...NPM, LINUX, program("nginx"))(
     assertStringIncludes(zipped[0]?.content ?? "", "\x1f"); // how it begins
   },
 );
-
-/** What a nasty backend answers. */
-const NASTY: Readonly<Record<string, string>> = {
-  plain: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
-  old: "HTTP/1.0 200 OK\r\n\r\nok",
-  shortened: "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nok",
-  chunked: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;a=b\r\no\r\n1\r\nk\r\n0\r\n\r\n",
-  cut: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n",
-  cutWithin: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nok",
-  trailers: "HTTP/1.1 200 OK\r\nTrailer: X-T, x-u\r\nTransfer-Encoding: chunked\r\n\r\n" +
-    "2\r\nok\r\n0\r\nX-T: \xe4\r\nX-T: 2\r\nx-u: 3\r\n\r\n",
-  unannounced:
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-T: 1\r\n\r\n",
-  fields: "HTTP/1.1 200 Sch\xf6n \xfcbrigens\r\nServer: a\r\nX-Empty:\r\nX-Spaced:   a  b \t\r\n" +
-    "set-cookie: a=1; Expires=Fri, 01 Jan 2100 00:00:00 GMT\r\nset-cookie: b=2\r\nX-UPPER: \xfc\r\n" +
-    'ETag: W/"a"\r\nETag: "b"\r\nContent-Length: 2\r\nVary: a\r\nVary: b\r\n\r\nok',
-  reason: "HTTP/1.1 404 \r\nContent-Length: 0\r\n\r\n",
-  unknown: "HTTP/1.1 299 Fine\r\nContent-Length: 2\r\n\r\nok",
-  informed: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
-  none: "HTTP/1.1 204 No Content\r\nX-A: 1\r\n\r\n",
-  nothing: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-  unauthorized: 'HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm="a", Bearer\r\n' +
-    'WWW-Authenticate: Digest a="b"\r\nContent-Length: 2\r\n\r\nno',
-};
-
-needing(...NPM, LINUX)("a nasty backend is passed on as it is, on every Node", async (t) => {
-  await using backend = new HandBackend(async (wire) => {
-    const head = await wire.head() ?? "";
-    const [, name = ""] = /^\S+ \/v\d\/(\w+)/.exec(head) ?? [];
-    const answer = NASTY[name] ?? "";
-    await wire.write(head.startsWith("HEAD") ? answer.replace(/(?<=\r\n\r\n).*$/s, "") : answer);
-  });
-  for (const node of NODES) {
-    await t.step(`Node ${node}`, async () => {
-      await using front = await FrontProcess.start(
-        { upstream: backend.url },
-        { ...installed(), node },
-      );
-      const requests = ["/v1", "/v2"].flatMap((path) =>
-        Object.keys(NASTY).flatMap((name) =>
-          ["GET", "HEAD"].map((method) => requestOf(method, `${path}/${name}`))
-        )
-      );
-      for (const request of requests) {
-        // Content without a length comes in chunks, which have to be taken apart as well.
-        await compare(backend.port, front.port, [request]);
-      }
-      await front.stop();
-    });
-  }
-});
