@@ -186,8 +186,12 @@ test("keeps nothing of clients that leave a handshake", async (options) => {
   await until("the handshakes", () => backend.open === 20);
   for (const client of clients) client[Symbol.dispose]();
   await until("their end", () => backend.open === 0 && descriptorsOf(front.pid) <= before);
+  await front.stop();
+});
 
-  // One that is still there does not keep it from stopping for long.
+needing(...NPM, LINUX)("front stops though a handshake is not answered yet", async () => {
+  await using backend = new HandBackend((wire) => wire.all());
+  await using front = await FrontProcess.start({ upstream: backend.url }, installed());
   using last = await Wire.to(front.port);
   await last.write(UPGRADE);
   await until("a handshake", () => backend.open === 1);
@@ -336,8 +340,8 @@ test("passes on all of what was sent before it was cut off", async (options) => 
   await front.stop();
 });
 
-test("passes a gigabyte either way, and keeps none of it", async (options) => {
-  const size = 1_000_000_000;
+test("passes content of any length either way, and keeps none of it", async (options) => {
+  const size = 400_000_000; // bytes, twice what may be kept
   const block = new Uint8Array(1_000_000);
   const fill = async (wire: Wire) => {
     for (let left = size; left > 0; left -= block.length) await wire.send(block);
