@@ -41,8 +41,8 @@ export async function requireContentOwner({ content }: Config): Promise<void> {
   if (content.kind === "folder") await requireOwner(content.path, "CONTENT");
 }
 
-/** Opens storage that must already exist. */
-export const EXISTING = { mustExist: true };
+/** Opens storage that must already exist, to read it, as from a backup or a read-only mount. */
+export const READING = { mustExist: true, isReadOnly: true };
 
 /**
  * Runs an action on the configured storage, and closes it afterwards, even on errors. Creates no
@@ -51,7 +51,7 @@ export const EXISTING = { mustExist: true };
  */
 export async function withStorage<T>(
   config: Config,
-  options: Pick<OpenOptions, "mustExist" | "signal">,
+  options: Pick<OpenOptions, "mustExist" | "isReadOnly" | "signal">,
   action: (storage: MediaStorage) => Promise<T>,
 ): Promise<T> {
   const { media, close } = await openStorage(config, {

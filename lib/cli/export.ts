@@ -2,7 +2,7 @@
 
 import { Command } from "commander";
 import { membersOf } from "../publishing/entry_members.ts";
-import { type Context, EXISTING, withStorage } from "./context.ts";
+import { type Context, READING, withStorage } from "./context.ts";
 import { print } from "./print.ts";
 
 /** The minimum number of characters to print at a time. */
@@ -13,7 +13,7 @@ export function exportCommand(context: Context): Command {
     .description("Print everything ever published, in the format that `media import` reads.")
     .option("--json", "print one JSON object per line (the default)")
     .action(async () => {
-      await withStorage(context.settings(), EXISTING, async (storage) => {
+      await withStorage(context.settings(), READING, async (storage) => {
         let lines: string[] = [];
         let length = 0;
         for await (const [token, entry] of storage.catalogue.list()) {

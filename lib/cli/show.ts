@@ -11,7 +11,7 @@ import { itemPaths } from "../server/route.ts";
 import type { Token } from "../storage/token.ts";
 import { policiesUnder, type RecordedHold } from "../usage/record/holds.ts";
 import { openLedgerToRead } from "../usage/record/open_ledger.ts";
-import { type Context, EXISTING, openLedgerOf, tokenArgument, withStorage } from "./context.ts";
+import { type Context, openLedgerOf, READING, tokenArgument, withStorage } from "./context.ts";
 import { print, printError } from "./print.ts";
 
 export function showCommand(context: Context): Command {
@@ -21,7 +21,7 @@ export function showCommand(context: Context): Command {
     .option("--json", "print it as one JSON object")
     .action(async (token: Token, { json }: { json?: true }) => {
       const config = context.settings();
-      await withStorage(config, EXISTING, async (storage) => {
+      await withStorage(config, READING, async (storage) => {
         const result = await storage.catalogue.find(token);
         if (result.state === "unknown") {
           throw new RefusedError(`Token "${token}" was never published`);

@@ -6,13 +6,7 @@ import { RefusedError } from "../errors/refused_error.ts";
 import { membersOf } from "../publishing/entry_members.ts";
 import { unpublish } from "../publishing/unpublish.ts";
 import type { Token } from "../storage/token.ts";
-import {
-  type Context,
-  EXISTING,
-  requireContentOwner,
-  tokenArgument,
-  withStorage,
-} from "./context.ts";
+import { type Context, requireContentOwner, tokenArgument, withStorage } from "./context.ts";
 import { print, printError } from "./print.ts";
 
 export function unpublishCommand(context: Context): Command {
@@ -23,7 +17,7 @@ export function unpublishCommand(context: Context): Command {
     .action(async (token: Token, { json }: { json?: true }) => {
       const config = context.settings();
       await requireContentOwner(config);
-      await withStorage(config, EXISTING, async (storage) => {
+      await withStorage(config, { mustExist: true }, async (storage) => {
         let isLeft = false;
         const onMessage = (text: string) => printError(`media: ${text}`);
         const onLeft = (text: string) => {

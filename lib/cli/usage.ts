@@ -14,7 +14,7 @@ import { type OpenLedger, openLedgerToRead } from "../usage/record/open_ledger.t
 import { type RecordOptions, usageCommand, type UsageSource } from "../usage/usage_command.ts";
 import {
   type Context,
-  EXISTING,
+  READING,
   fromUser,
   openLedgerOf,
   openOutput,
@@ -41,7 +41,7 @@ export function mediaUsageCommand(context: Context): Command {
       const config = context.settings();
       await withStorage(
         config,
-        EXISTING,
+        READING,
         ({ catalogue }) =>
           withRecords(
             config,

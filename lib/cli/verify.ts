@@ -6,7 +6,7 @@ import { EXIT_STATUS, ExitError } from "../errors/exit_status.ts";
 import { membersOf } from "../publishing/entry_members.ts";
 import { type Verification, verify } from "../publishing/verify.ts";
 import type { Comparison } from "../storage/content/content_store.ts";
-import { type Context, EXISTING, withStorage } from "./context.ts";
+import { type Context, READING, withStorage } from "./context.ts";
 import { interruptionSignal } from "./interruption.ts";
 import { print, reportWait } from "./print.ts";
 import { showProgress } from "./progress.ts";
@@ -37,7 +37,7 @@ export function verifyCommand(context: Context): Command {
     .action(async (options: Options) => {
       const config = context.settings();
       const signal = interruptionSignal();
-      await withStorage(config, { ...EXISTING, signal }, async (storage) => {
+      await withStorage(config, { ...READING, signal }, async (storage) => {
         if (config.content.kind !== "none") await storage.checkContent();
         const { content: withContent, urls, json, verbose } = options;
         const counts: Counts = { same: 0, missing: 0, different: 0, failed: 0, unused: 0 };

@@ -6,6 +6,8 @@ import type { Patience } from "../async/abort.ts";
 export interface OpenOptions extends Patience {
   /** Whether to refuse a database without the tables, rather than create the tables. */
   readonly mustExist?: boolean;
+  /** Whether to open an existing SQLite file for reading only, so that nothing about it changes. */
+  readonly isReadOnly?: boolean;
   /** The setting that names the database, for messages. Default: `DATABASE_URL`. */
   readonly setting?: string;
   /** Called with the name of the database, once it is created. */

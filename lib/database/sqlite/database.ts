@@ -54,8 +54,6 @@ export interface SqliteOptions extends OpenOptions {
   readonly synchronous: "FULL" | "NORMAL";
   /** Milliseconds to retry while another process holds the lock. */
   readonly timeout: number;
-  /** Whether to open an existing file for reading only, so that nothing about it changes. */
-  readonly isReadOnly?: boolean | undefined;
 }
 
 export class SqliteDatabase implements Database {
