@@ -78,8 +78,8 @@ async function judgeCalls(database: string, age: () => Promise<unknown>): Promis
 /** A record on one of the engines, and what makes it begin before the period of the gate. */
 type Judge = (database: string, age: () => Promise<unknown>) => Promise<void>;
 
-/** Registers a test on both engines. */
-function onBoth(what: string, judge: Judge): void {
+/** Registers a test on SQLite. */
+function onSqlite(what: string, judge: Judge): void {
   needing("files", "network", "environment")(`on SQLite ${what}`, () =>
     inFolder(async (folder) => {
       const path = `${folder}/calls.sqlite`;
@@ -88,6 +88,11 @@ function onBoth(what: string, judge: Judge): void {
         return Promise.resolve(database.exec(AGED));
       });
     }));
+}
+
+/** Registers a test on both engines. */
+function onBoth(what: string, judge: Judge): void {
+  onSqlite(what, judge);
   needing(...POSTGRES)(`on PostgreSQL ${what}`, async () => {
     const name = await postgres().createDatabase();
     await judge(postgres().urlOf(name), () => postgres().query(AGED, name));
@@ -108,7 +113,7 @@ const STATUSES: [status: number, isCall: boolean, isCallAsAnswer: boolean][] = [
   [500, true, true],
 ];
 
-onBoth(
+onSqlite(
   "404 and 410 are calls where the application says that they are answers",
   async (database) => {
     const made = STATUSES.flatMap(([status, isCall, isCallAsAnswer]) => [
@@ -163,7 +168,7 @@ onBoth("the gate knows routes by the names that they were given", async (databas
   });
 });
 
-onBoth(
+onSqlite(
   "the gate on a route takes its parts along, also one that was deleted",
   async (database, age) => {
     const [call] = CALLS as [ApplicationCall];
@@ -203,7 +208,7 @@ const WRONG_NAMES = [
   ["\x85", "\\u0085"],
 ];
 
-onBoth("a route's name that could not be read back is refused", async (database) => {
+onSqlite("a route's name that could not be read back is refused", async (database) => {
   for (const [name = "", shown] of WRONG_NAMES) {
     const routes = { "/v1": POLICY, [name]: POLICY };
     await assertRejects(() => openUsage(database, { routes }), TypeError, `routes: "${shown}" has`);

@@ -14,7 +14,7 @@ import { Relay } from "../support/relay.ts";
 import { until } from "../support/within.ts";
 
 /** The number of calls, each to a route of its own, at any moment between two heartbeats. */
-const TRIES = 5;
+const TRIES = 2;
 
 needing(...POSTGRES)("no verdict is clear as of a time after an answer", async () => {
   await using server = await PostgresServer.start();

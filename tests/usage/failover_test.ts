@@ -13,6 +13,7 @@ import { requestRaw } from "../support/raw_http.ts";
 import { addPast, callsIn, fallSilent, startRecorded } from "../support/recorded_processes.ts";
 import { Relay } from "../support/relay.ts";
 import type { ServerProcess } from "../support/server.ts";
+import { sideBySide } from "../support/side_by_side.ts";
 import { until } from "../support/within.ts";
 
 /** A database of the cluster, with a server behind a relay. */
@@ -56,14 +57,14 @@ async function check(
   }
 }
 
-for (const how of ["standby", "restored"] as const) {
-  needing(...POSTGRES, program("pg_basebackup"))(
-    how === "standby"
-      ? "a verdict names what a failover to a standby that lags has lost"
-      : "a verdict names what a base backup lacks, and a restart of the database loses nothing",
-    () => inFolder((folder) => play(how, folder)),
-  );
-}
+needing(...POSTGRES, program("pg_basebackup"))(
+  "a verdict names what a standby or a base backup lacks, and a restart of the database loses nothing",
+  () =>
+    sideBySide(
+      [["a failover to a standby that lags", "standby"], ["a base backup", "restored"]] as const,
+      ([, how]) => inFolder((folder) => play(how, folder)),
+    ),
+);
 
 /** Has a database restarted and replaced, with servers that run, are frozen, or were killed. */
 async function play(how: "standby" | "restored", folder: string): Promise<void> {

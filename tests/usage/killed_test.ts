@@ -46,8 +46,8 @@ interface Scene extends RecordPlace {
   readonly run: () => Promise<Process>;
   /** Kills a process. */
   readonly kill: (process: Process) => Promise<void>;
-  /** Keeps the ledger from being written until the returned function is called. */
-  readonly lock: () => Promise<() => unknown>;
+  /** Keeps the ledger on SQLite from being written until the returned function is called. */
+  readonly lock: () => () => unknown;
 }
 
 /** How a process is started: as a server, or as an application. */
@@ -72,7 +72,7 @@ async function call({ port }: Process, method: string, path = `/audio/${newToken
 
 /** Makes two calls that are answered, and cannot be recorded yet. */
 async function callUnrecorded(scene: Scene, process: Process): Promise<() => unknown> {
-  const unlock = await scene.lock();
+  const unlock = scene.lock();
   for (const method of METHODS) assertEquals(await call(process, method), 308);
   return unlock;
 }
@@ -156,14 +156,11 @@ const ROWS: readonly Row[] = [
   ],
 ];
 
-const ENGINES = ["SQLite", "PostgreSQL"] as const;
-
-for (const engine of ENGINES) {
-  const test = needing("processes", ...engine === "PostgreSQL" ? POSTGRES : []);
-
-  test(`on ${engine}, a process that falls silent is named, whatever it did`, () =>
+needing("processes")(
+  "a process that falls silent is named, whatever it did",
+  () =>
     sideBySide(ROWS, ([, start, happen, calls]) =>
-      onScene(engine, async (scene) => {
+      onScene("SQLite", async (scene) => {
         await scene[start]();
         const silent = await happen(scene);
         await fallSilent(scene, silent.map(({ pid }) => pid));
@@ -178,12 +175,22 @@ for (const engine of ENGINES) {
         const one = /^Not on record: what process \d+ on \S+ answered after its last report at /m;
         const more = RegExp(`^Not on record: what ${silent.length} processes answered after `, "m");
         if (silent.length > 0) assertMatch(text, silent.length === 1 ? one : more);
-      })));
+      })),
+);
 
-  test(`on ${engine}, each call that a killed process answered is on record once, or after its last report`, () =>
+type Engine = "SQLite" | "PostgreSQL";
+
+needing("processes", ...POSTGRES)(
+  "each call that a killed process answered is on record once, or after its last report",
+  () =>
     sideBySide(
-      [["servers", "serve"], ["applications", "run"]] as const,
-      ([, start]) =>
+      [
+        ["servers on SQLite", "serve", "SQLite"],
+        ["applications on SQLite", "run", "SQLite"],
+        ["servers on PostgreSQL", "serve", "PostgreSQL"],
+        ["applications on PostgreSQL", "run", "PostgreSQL"],
+      ] as const,
+      ([, start, engine]) =>
         onScene(engine, async (scene) => {
           await scene[start]();
           const killed: Killed[] = [];
@@ -193,8 +200,8 @@ for (const engine of ENGINES) {
           await fallSilent(scene, killed.map(({ pid }) => pid));
           await checkKilled(scene, killed);
         }),
-    ));
-}
+    ),
+);
 
 /** A process that was killed under calls. */
 interface Killed {
@@ -256,7 +263,7 @@ async function checkKilled(scene: Scene, killed: readonly Killed[]): Promise<voi
 
 /** Has processes do something on a record, which has a past once the first one runs. */
 async function onScene(
-  engine: typeof ENGINES[number],
+  engine: Engine,
   play: (scene: Scene) => Promise<void>,
 ): Promise<void> {
   await inFolder(async (folder) => {
@@ -278,12 +285,8 @@ async function onScene(
       kill: async (process) => {
         await process.stop("SIGKILL");
       },
-      async lock() {
-        if (engine === "PostgreSQL") {
-          const name = new URL(place.url).pathname.slice(1);
-          return await postgres().keep(name, "LOCK TABLE media_head_session IN EXCLUSIVE MODE");
-        }
-        const database = new DatabaseSync(place.url.replace("sqlite:", ""), { timeout: 5_000 });
+      lock() {
+        const database = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 60_000 });
         database.exec("BEGIN IMMEDIATE");
         return () => database.close();
       },
