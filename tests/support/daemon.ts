@@ -1,5 +1,6 @@
 /** A program of Debian that listens on a free port and keeps its files in a temporary folder. */
 
+import { UNTIL_END_OF_INPUT } from "./child.ts";
 import { pathOf } from "./permissions.ts";
 import { accepts, freePort } from "./ports.ts";
 import { until, within } from "./within.ts";
@@ -38,9 +39,9 @@ export class Daemon implements AsyncDisposable {
       const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
       await Deno.writeFile(`${folder}/${path}`, bytes);
     }
-    const child = new Deno.Command(pathOf(program) ?? program, {
-      args: [...args],
-      stdin: "null",
+    const child = new Deno.Command("sh", {
+      args: ["-c", UNTIL_END_OF_INPUT, pathOf(program) ?? program, ...args],
+      stdin: "piped",
       stdout: "null",
       stderr: "piped",
     }).spawn();
@@ -50,22 +51,15 @@ export class Daemon implements AsyncDisposable {
     try {
       await until(`${program} to listen`, async () => hasEnded || await accepts(port));
       if (!hasEnded) return daemon;
+      throw new Error(`${program} ended:\n${await daemon.stderr}`);
     } catch (error) {
       await daemon[Symbol.asyncDispose]();
       throw error;
     }
-    await daemon.#remove();
-    throw new Error(`${program} ended:\n${await daemon.stderr}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.child.kill("SIGTERM");
-    const impatience = setTimeout(() => this.child.kill("SIGKILL"), 5_000);
-    await this.#remove();
-    clearTimeout(impatience);
-  }
-
-  async #remove(): Promise<void> {
+    await this.child.stdin.close();
     await within("the end of a program", Promise.all([this.child.status, this.stderr]));
     await Deno.remove(this.folder, { recursive: true });
   }

@@ -1,6 +1,7 @@
 /** `lifecycle front`, installed from the tarball, and run on each Node. */
 
 import { assertEquals } from "@std/assert";
+import { endingWithTests } from "./child.ts";
 import { installTarball, NPM } from "./npm.ts";
 import { shared } from "./permissions.ts";
 import { accepts, freePort } from "./ports.ts";
@@ -85,8 +86,12 @@ export class FrontProcess implements AsyncDisposable {
       routes: { "/v1": deprecated() },
       ...settings,
     });
-    const child = new Deno.Command(`${folder}/node_modules/node${node}/bin/node`, {
-      args: ["--no-warnings", ...flags, PROGRAM, "front", file],
+    const [program = "", ...args] = endingWithTests([
+      `${folder}/node_modules/node${node}/bin/node`,
+      ...["--no-warnings", ...flags, PROGRAM, "front", file],
+    ]);
+    const child = new Deno.Command(program, {
+      args,
       cwd: folder,
       env,
       stdin: "null",

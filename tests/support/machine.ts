@@ -11,7 +11,10 @@ import { within } from "./within.ts";
 /** The folders of the system that the documents change. Folders at the top can be added. */
 const FOLDERS = ["etc", "opt", "srv", "usr/local", "var/cache", "var/lib"];
 
-/** Makes the machine, says that it is there, and keeps it until its input ends. */
+/**
+ * Makes the machine, says that it is there, and keeps it until its input ends, even if the tests are
+ * killed. Then it stops its servers.
+ */
 const SETUP = `set -e
 mount -t tmpfs tmpfs "$0"
 mkdir "$0/root"
@@ -26,7 +29,7 @@ for folder in ${FOLDERS.join(" ")}; do
     -o "lowerdir=/$folder,upperdir=$0/changed_$name,workdir=$0/work_$name" ./$folder
 done
 ip link set lo up
-exec chroot . sh -c 'echo made; exec cat'`;
+exec chroot . sh -c 'echo made; cat; /usr/local/sbin/systemctl stop "media-head@*" 2> /dev/null'`;
 
 /** Stands for systemd: starts a unit's command as its user, and waits until the server listens. */
 const SYSTEMCTL = `#!/bin/bash
@@ -186,7 +189,6 @@ export class Machine implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.run("systemctl stop 'media-head@*'");
     await this.holder.stdin.close();
     await this.holder.stdout.cancel();
     await within("the end of a machine", this.holder.status);

@@ -23,6 +23,11 @@ export async function madeOnce(
   return folder;
 }
 
+/** Makes a folder that is removed when this process ends, in whatever way, if not before. */
+export async function makeFolder(prefix: string): Promise<string> {
+  return await Deno.makeTempDir({ dir: await folderOfRun(), prefix });
+}
+
 /** Returns a folder of this process, which is removed when the process ends, in whatever way. */
 async function folderOfRun(): Promise<string> {
   // An earlier process may have had the same number, but not with the same start.
@@ -36,7 +41,7 @@ async function folderOfRun(): Promise<string> {
     throw error;
   }
   await Deno.chmod(folder, 0o755); // PostgreSQL has another user than root
-  const script = 'tail --pid="$0" -f /dev/null; rm -rf "$1"';
+  const script = 'tail --pid="$0" -f /dev/null; until rm -rf "$1"; do sleep 1; done';
   await new Deno.Command("setsid", {
     args: ["--fork", "sh", "-c", script, String(Deno.pid), folder],
     cwd: "/",

@@ -1,6 +1,6 @@
 /** PostgreSQL as packaged by Debian, in a temporary folder and on a free port. */
 
-import { madeOnce } from "./made_once.ts";
+import { madeOnce, makeFolder } from "./made_once.ts";
 import { LINUX, type Need, pathOf, program } from "./permissions.ts";
 import { freePort } from "./ports.ts";
 import { until, within } from "./within.ts";
@@ -53,7 +53,7 @@ export class PostgresServer implements AsyncDisposable {
 
   /** Starts a server without our databases, and waits until it is ready. */
   static async start({ settings, certifiedFor }: PostgresOptions = {}): Promise<PostgresServer> {
-    const folder = await Deno.makeTempDir({ prefix: "media-head-postgres-" });
+    const folder = await makeFolder("postgres-");
     await Deno.chmod(folder, 0o777); // PostgreSQL has another user than root
     const template = await madeOnce("postgres", initialize);
     await run("cp", ["-a", `${template}/data`, folder]);
@@ -68,7 +68,7 @@ export class PostgresServer implements AsyncDisposable {
    * point in time at which that was complete.
    */
   static async copy(of: PostgresServer, how: "standby" | "restored"): Promise<PostgresServer> {
-    const folder = await Deno.makeTempDir({ prefix: "media-head-postgres-" });
+    const folder = await makeFolder("postgres-");
     await Deno.chmod(folder, 0o777);
     const data = `${folder}/data`;
     await run("pg_basebackup", [

@@ -2,6 +2,7 @@
 
 import { DatabaseSync } from "node:sqlite";
 import type { PolicySettings } from "../../lib/lifecycle/policy_settings.ts";
+import { endingWithTests } from "./child.ts";
 import { fromRoot } from "./paths.ts";
 import type { PostgresServer } from "./postgres.ts";
 import { ServerProcess } from "./server.ts";
@@ -36,7 +37,7 @@ export function recordOnSqlite(folder: string): RecordPlace {
     url: `sqlite:${ledger}`,
     environment: {},
     execute(sql) {
-      using database = new DatabaseSync(ledger, { timeout: 5_000 });
+      using database = new DatabaseSync(ledger, { timeout: 60_000 });
       const rows = database.prepare(sql).all();
       return Promise.resolve(rows.map((row) => Object.values(row).join("|")));
     },
@@ -108,11 +109,11 @@ export class ApplicationProcess implements AsyncDisposable {
     } = {},
   ): Promise<ApplicationProcess> {
     const config = `--config=${fromRoot("deno.json")}`;
-    const [program = "", ...args] = [
+    const [program = "", ...args] = endingWithTests([
       ...(limits === undefined ? [] : ["bash", "-c", `ulimit ${limits}; exec "$@"`, "bash"]),
       ...[Deno.execPath(), "run", "--quiet", "--no-prompt", "--allow-all", config],
       ...[fromRoot("tests/support/recorded_main.ts"), database, JSON.stringify(settings)],
-    ];
+    ]);
     const child = new Deno.Command(program, {
       args,
       stdin: "null",

@@ -1,6 +1,7 @@
 /** A real server process, on an ephemeral port and in a temporary folder. */
 
 import { dirname, join } from "node:path";
+import { endingWithTests } from "./child.ts";
 import { fromRoot } from "./paths.ts";
 import { MAIN } from "./routes.ts";
 import { within } from "./within.ts";
@@ -49,11 +50,11 @@ export class ServerProcess implements AsyncDisposable {
   ): Promise<ServerProcess> {
     const folder = givenFolder ?? await Deno.makeTempDir({ prefix: "media-head-" });
     const shared = environment["REUSE_PORT"] === "true" ? ["--unstable-net"] : [];
-    const [program = "", ...args] = [
+    const [program = "", ...args] = endingWithTests([
       ...runner,
       ...(limits === undefined ? [] : ["bash", "-c", `ulimit ${limits}; exec "$@"`, "bash"]),
       ...[deno, "run", ...(flags ?? taskFlags(main, folder)), ...shared, main],
-    ];
+    ]);
     const child = new Deno.Command(program, {
       args,
       env: { ...storageIn(folder), HOST: "127.0.0.1", PORT: "0", ...environment },
