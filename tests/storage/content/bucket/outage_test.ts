@@ -32,16 +32,18 @@ interface World {
   readonly server: ServerProcess;
   /** Another process on the same storage. */
   readonly second: ServerProcess;
-  /** Where the objects are. */
-  readonly prefix: string;
+  /** Publishes a copy of content. Returns the item, and the key of the object. */
+  readonly copy: (content: Uint8Array) => Promise<{ item: PublishedItem; key: string }>;
+  /** Publishes content in place, under a key as it is in URLs. */
+  readonly place: (key: string, content: Uint8Array) => Promise<PublishedItem>;
   /** Items: one that was copied, one in place, and one that no GET asks for. */
   readonly copied: PublishedItem;
   readonly inPlace: PublishedItem;
   readonly other: PublishedItem;
 }
 
-/** The key of the object in place, with characters that URLs must encode; and the same encoded. */
-const [OWN_KEY, ENCODED] = ["own/a+b (ü)!'*~.mp4", "own/a%2Bb%20%28%C3%BC%29%21%27%2A~.mp4"];
+/** The key of an object in place, with characters that URLs must encode. */
+const OWN_KEY = "own/a%2Bb%20%28%C3%BC%29%21%27%2A~.mp4";
 
 /** Serves three items, for which no HEAD was sent yet. */
 async function withServer(body: (world: World) => Promise<void>): Promise<void> {
@@ -49,23 +51,32 @@ async function withServer(body: (world: World) => Promise<void>): Promise<void> 
     const prefix = newPrefix();
     const engine = await openEngine(sqliteAt(`${folder}/catalogue.sqlite`));
     await using subject = await openBucket(store(), engine, prefix);
-    const copied = await subject.publish(newMetadata("audio"), CONTENT);
-    const other = await subject.publish(newMetadata("audio"), CONTENT.subarray(1));
-    await putOwn(CONTENT.subarray(2));
-    const object = await subject.storage.statObject(`s3://${BUCKET}/${OWN_KEY}`);
-    const { location, length, validator } = object;
-    const hash = await crypto.subtle.digest("SHA-256", CONTENT.subarray(2));
-    const digest = new Uint8Array(hash).toHex();
-    const inPlace = { ...newMetadata("video"), location, length, validator, digest };
-    await subject.storage.catalogue.add(inPlace);
+    const copy: World["copy"] = async (content) => {
+      const item = await subject.publish(newMetadata("audio"), content);
+      return { item, key: encodeURI(`${prefix}/${item.digest.slice(0, 2)}/${item.digest}`) };
+    };
+    const place: World["place"] = async (key, content) => {
+      await put(key, content);
+      const path = `s3://${BUCKET}/${decodeURIComponent(key)}`;
+      const { location, length, validator } = await subject.storage.statObject(path);
+      const hash = await crypto.subtle.digest("SHA-256", new Uint8Array(content));
+      const digest = new Uint8Array(hash).toHex();
+      const item = { ...newMetadata("video"), location, length, validator, digest };
+      await subject.storage.catalogue.add(item);
+      return item;
+    };
+    const { item: copied } = await copy(CONTENT);
+    const { item: other } = await copy(CONTENT.subarray(1));
+    const inPlace = await place(OWN_KEY, CONTENT.subarray(2));
     const start = () => ServerProcess.start(store().environment(prefix), folder);
     await using server = await start();
     await using second = await start();
-    await body({ server, second, prefix, copied, inPlace, other });
+    await body({ server, second, copy, place, copied, inPlace, other });
   });
 }
 
-const putOwn = (content: Uint8Array) => store().request("PUT", ENCODED, new Uint8Array(content));
+const put = (key: string, content: Uint8Array) =>
+  store().request("PUT", key, new Uint8Array(content));
 
 const targetOf = ({ token }: PublishedItem) => `/media/${token}`;
 
@@ -164,32 +175,43 @@ for (const { what, logged, begin, end } of FAILURES) {
 }
 
 test("a server distinguishes missing from replaced content, until it is restored", () =>
-  withServer(async ({ server, second, prefix, copied, inPlace, other }) => {
-    const key = encodeURI(`${prefix}/${copied.digest.slice(0, 2)}/${copied.digest}`);
-    const [copy, own] = [targetOf(copied), targetOf(inPlace)];
-    const putCopy = (content: Uint8Array) => store().request("PUT", key, new Uint8Array(content));
-    const changes: [what: string, () => Promise<unknown>, target: string, status: number][] = [
-      ["gone", () => store().request("DELETE", key), copy, 503],
-      ["shorter", () => putCopy(CONTENT.subarray(1)), copy, 502],
-      ["longer", () => putCopy(new Uint8Array(CONTENT.length + 1)), copy, 502],
-      ["another of the same length", () => putOwn(CONTENT.slice(2).reverse()), own, 502],
-      ["another of another length", () => putOwn(CONTENT), own, 502],
-    ];
-    for (const [what, change, target, status] of changes) {
-      for (const each of [server, second]) {
-        assertEquals(await statusesOf(each, [target]), [200], what);
-      }
-      await change();
+  withServer(async ({ server, second, copy, place, other }) => {
+    const copied = async (content: Uint8Array) => {
+      const { item, key } = await copy(content);
+      return { target: targetOf(item), key, content };
+    };
+    const placed = async (key: string, content: Uint8Array) => {
+      return { target: targetOf(await place(key, content)), key, content };
+    };
+    type Object = Awaited<ReturnType<typeof copied>>;
+    const rows: [what: string, object: Object, changed: Uint8Array | undefined, status: number][] =
+      [
+        ["gone", await copied(CONTENT.subarray(3)), undefined, 503],
+        ["shorter", await copied(CONTENT.subarray(4)), CONTENT.subarray(5), 502],
+        ["longer", await copied(CONTENT.subarray(6)), CONTENT.subarray(5), 502],
+        [
+          "another of the same length",
+          await placed("own/b.mp4", CONTENT.subarray(7)),
+          CONTENT.slice(7).reverse(),
+          502,
+        ],
+        ["another of another length", await placed(OWN_KEY, CONTENT.subarray(8)), CONTENT, 502],
+      ];
+    const targets = rows.map(([, { target }]) => target);
+    for (const each of [server, second]) {
+      assertEquals(await statusesOf(each, targets), targets.map(() => 200));
+    }
+    for (const [what, { target, key }, changed, status] of rows) {
+      await (changed === undefined ? store().request("DELETE", key) : put(key, changed));
       for (const each of [server, second]) {
         assertEquals(await statusesOf(each, [target]), [status], what);
       }
-      const range = { Range: `bytes=${CONTENT.length - 10}-` };
+      const range = { Range: `bytes=${CONTENT.length - 100}-` };
       const ranged = await requestRaw(server.port, "GET", target, range);
       assertEquals(ranged.status, status, what);
       const others = await statusesOf(server, [targetOf(other), "/healthz"]);
       assertEquals(others, [200, 200], "everything else is served");
-      await putCopy(CONTENT);
-      await putOwn(CONTENT.subarray(2));
-      await Promise.all([server, second].map((each) => isBack(each, [target])));
     }
+    for (const [, { key, content }] of rows) await put(key, content);
+    await Promise.all([server, second].map((each) => isBack(each, targets)));
   }));
