@@ -23,16 +23,13 @@ const store = shared(S3_STORE, () => S3Store.start());
 
 type Environment = Record<string, string>;
 
-const ENGINES: [name: string, needs: readonly Need[], settings: () => Promise<Environment>][] = [
-  ["SQLite", ["processes"], () => Promise.resolve({})],
-  ["PostgreSQL", POSTGRES, async () => ({
+/** Storage as one machine has it, and as many have it. */
+const PLACES: [name: string, needs: readonly Need[], settings: () => Promise<Environment>][] = [
+  ["SQLite and a folder", ["processes"], () => Promise.resolve({})],
+  ["PostgreSQL and a bucket", [...POSTGRES, ...S3_STORE], async () => ({
     DATABASE_URL: postgres().urlOf(await postgres().createDatabase()),
+    ...store().environment(newPrefix()),
   })],
-];
-
-const PLACES: [name: string, needs: readonly Need[], settings: () => Environment][] = [
-  ["a folder", [], () => ({})],
-  ["a bucket", S3_STORE, () => store().environment(newPrefix())],
 ];
 
 /**
@@ -173,20 +170,17 @@ async function killCommands(folder: string, environment: Environment): Promise<v
   console.log(`${killed} of ${run} commands were killed; ${items.length} items are complete`);
 }
 
-for (const [engine, needs, databaseOf] of ENGINES) {
-  for (const [place, more, contentOf] of PLACES) {
-    const test = (what: string, body: typeof publishAtOnce) =>
-      needing(...needs, ...more)(
-        `${what} on ${engine} and ${place}`,
-        () =>
-          inFolder(async (folder) => await body(folder, { ...await databaseOf(), ...contentOf() })),
-      );
-    test("commands that publish a folder at once publish each file once,", publishAtOnce);
-    test(
-      "commands that are killed at any moment lose nothing and publish nothing twice",
-      killCommands,
+for (const [place, needs, settings] of PLACES) {
+  const test = (what: string, body: typeof publishAtOnce) =>
+    needing(...needs)(
+      `${what} on ${place}`,
+      () => inFolder(async (folder) => await body(folder, await settings())),
     );
-  }
+  test("commands that publish a folder at once publish each file once,", publishAtOnce);
+  test(
+    "commands that are killed at any moment lose nothing and publish nothing twice",
+    killCommands,
+  );
 }
 
 type LocalSubject = Awaited<ReturnType<typeof openLocal>>;

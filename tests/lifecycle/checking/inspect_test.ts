@@ -132,7 +132,7 @@ needing("files")(
       worker.onerror = ({ message }) => reject(new Error(message));
     });
     try {
-      assert(await within("the end of inspect()", ended, { timeout: 60_000 }) > 100);
+      assert(await within("the end of inspect()", ended, { timeout: 300_000 }) > 100);
     } finally {
       worker.terminate();
     }
