@@ -23,6 +23,7 @@ import { PhaseLog } from "../../lib/log/phases.ts";
 import { runLifecycle } from "../../lib/usage/lifecycle.ts";
 import { type LogEvent, openUsage, type Usage, type UsageOptions } from "../../lib/usage/mod.ts";
 import { openLedger } from "../../lib/usage/record/open_ledger.ts";
+import { fakeTimers } from "../support/fake_timers.ts";
 import { askGate, askVerdict } from "../support/gate.ts";
 import { lifecycle } from "../support/lifecycle_cli.ts";
 import { inFolder } from "../support/media_cli.ts";
@@ -116,6 +117,13 @@ test("openUsage() learns of a hold at its start, and with each heartbeat", () =>
       brownoutStatus: 503,
     });
     const options = { routes: { "/v1": policy } };
+    using timers = fakeTimers();
+    /** Opens the record, in real time, since it is a file. */
+    const open = async () => {
+      const all = await timers.during(opened(folder, options));
+      while (all.usage.fault !== undefined) await timers.pass(1_000);
+      return all;
+    };
     /** Sends two calls through each kind of middleware. Returns their statuses. */
     const statusesOf = async (usage: Usage) => {
       const handler = usage.withLifecycle(old, "/v1");
@@ -136,22 +144,25 @@ test("openUsage() learns of a hold at its start, and with each heartbeat", () =>
       return statuses;
     };
     const hold = async (...words: string[]) => {
-      const { code, stdout } = await lifecycle("hold", "--database", database, ...words);
+      const { code, stdout } = await timers.during(
+        lifecycle("hold", "--database", database, ...words),
+      );
       assertEquals(code, 0);
       return stdout;
     };
     const end = Math.ceil(Date.now() / 1_000) * 1_000 + 86_400_000;
     const endText = new Date(end).toISOString();
 
-    const running = await opened(folder, options);
+    const running = await open();
     assertEquals(await statusesOf(running.usage), [503, 503, 503, 503]);
-    await until("its calls", async () => (await running.rows()).length === 2);
+    await timers.pass(1_000);
+    assertEquals((await running.rows()).length, 2);
     const put = await hold("--until", endText, "--because", "billing is down", "--route", "/v1");
     assertStringIncludes(put, "/v1: the brownout from ");
     assertStringIncludes(put, "1 process has followed");
     assertEquals(await statusesOf(running.usage), [200, 200, 200, 200]);
-    await running.usage.close();
-    const started = await opened(folder, options);
+    await timers.during(running.usage.close());
+    const started = await open();
     assertEquals(await statusesOf(started.usage), [200, 200, 200, 200]);
     const later = started.usage.withLifecycle(old, "/v1", { clock: () => end });
     assertEquals((await later(new Request("http://test/v1"))).status, 503, "what is left");
@@ -159,7 +170,7 @@ test("openUsage() learns of a hold at its start, and with each heartbeat", () =>
     assertEquals([line?.["hold"], line?.["because"], others], ["begins", "billing is down", []]);
     assertMatch(await hold("--release"), /^Released: \/v1 from /);
     assertMatch(await hold(), /^\/v1 from \S+ to \S+ \(billing is down\), released at /);
-    await started.usage.close();
+    await timers.during(started.usage.close());
     const rows = (await started.rows()).map(({ brownout, calls }) => `${brownout || "-"} ${calls}`);
     const left = endText.replace(".000", "");
     const before = "2000-01-01T00:00:00Z 2";

@@ -1,7 +1,7 @@
 /** Starts without the ledger, and what ends a start, because waiting does not mend it. */
 
 import { definePolicy } from "@media-head/lifecycle";
-import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { postgresAt } from "../../lib/database/place.ts";
 import { PostgresDatabase } from "../../lib/database/postgres/database.ts";
@@ -9,6 +9,7 @@ import { StorageError } from "../../lib/errors/storage_error.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { type LogEvent, openUsage, type UsageOptions } from "../../lib/usage/mod.ts";
 import { LEDGER } from "../../lib/usage/record/schema.ts";
+import { fakeTimers } from "../support/fake_timers.ts";
 import { askGate, CALLED } from "../support/gate.ts";
 import { inFolder } from "../support/media_cli.ts";
 import { LINUX, needing, program, shared } from "../support/permissions.ts";
@@ -143,16 +144,18 @@ needing("files")(
     inFolder(async (folder) => {
       const path = `${folder}/calls.sqlite`;
       const unlock = await (await lockable(path))();
-      const { usage, events, call } = await open(`sqlite:${path}`);
+      using timers = fakeTimers();
+      const { usage, events, call } = await timers.during(open(`sqlite:${path}`));
       await call("/v1");
-      await usage.close(); // in ten seconds
+      await timers.during(usage.close());
+      assert(timers.now() >= 10_000);
       await unlock();
       const messages = events.flatMap(({ message }) => message === undefined ? [] : [message]);
       assertEquals(messages, [
         "the process stops, and could not be registered yet: no verdict knows of it",
         "1 call could not be recorded yet",
       ]);
-      await until("the registration", () => usage.fault === undefined);
+      while (usage.fault !== undefined) await timers.pass(1_000);
       const [status, text] = await askGate(`sqlite:${path}`);
       assertEquals(status, CALLED, text);
     }),
