@@ -27,7 +27,7 @@ async function openRecord() {
 
 /** Writes sessions and rows into the ledger of a folder. */
 function write(folder: string, sessions: Partial<Session>[], rows: UsageRow[] = []): void {
-  using ledger = new DatabaseSync(ledgerIn(folder), { timeout: 5_000 });
+  using ledger = new DatabaseSync(ledgerIn(folder), { timeout: 60_000 });
   const session = ledger.prepare(
     `INSERT INTO media_head_session (id, opened, policies, machine, pid, process_started, on_demand,
        retain_days, began, reported, written, sequence, ended)
@@ -53,7 +53,7 @@ test("media usage --gate returns each verdict from a real ledger", async () => {
   const { folder } = subject;
   const usage = (...args: string[]) => mediaHere(folder, ["usage", ...args]);
   const execute = (sql: string) => {
-    using ledger = new DatabaseSync(ledgerIn(folder), { timeout: 5_000 });
+    using ledger = new DatabaseSync(ledgerIn(folder), { timeout: 60_000 });
     ledger.exec(sql);
   };
   const gate = async (...more: string[]) => {

@@ -65,7 +65,7 @@ needing("processes")(
       const { first, pid } = mistyped;
       const machine = Deno.hostname();
       assertEquals([first?.["machine"], first?.["pid"]], [machine, pid]);
-      using ledger = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 5_000 });
+      using ledger = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 60_000 });
       assertEquals(
         {
           ...ledger.prepare("SELECT id, machine, pid, process_started FROM media_head_session")

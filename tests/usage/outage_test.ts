@@ -53,7 +53,7 @@ const ON_SQLITE: readonly Fault[] = [
     ...recordOnSqlite(folder),
     isKnown: true,
     fail() {
-      const file = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 5_000 });
+      const file = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 60_000 });
       file.exec("BEGIN IMMEDIATE");
       return Promise.resolve(() => file.close());
     },
@@ -65,7 +65,7 @@ const ON_SQLITE: readonly Fault[] = [
     options: { limits: `-f 1000; trap "" XFSZ` },
     fail() {
       // The log of changes (WAL) is longer now, and the next change would be appended to it.
-      const file = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 5_000 });
+      const file = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 60_000 });
       file.exec(
         `PRAGMA wal_autocheckpoint = 0;
          CREATE TABLE filler AS SELECT zeroblob(2000000) AS zeros;`,

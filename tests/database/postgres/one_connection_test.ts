@@ -204,7 +204,7 @@ test("close() ends at once beside a statement that hangs, and a server that is f
     const writing = assertRejects(() => ledger.write(HEARTBEAT, session, undefined), StorageError);
     await until("the write", async () => (await backends(IS_WAITING)).length === 1);
     if (isFrozen) server().freeze();
-    await within("close()", Promise.all([subject.close(), writing]), { timeout: 5_000 });
+    await within("close()", Promise.all([subject.close(), writing]), { timeout: 9_000 });
     if (isFrozen) server().thaw();
     await release();
   }

@@ -26,7 +26,7 @@ const CHANGES: [what: string, change: (path: string, copy: string) => Promise<un
 
 /** A copy made by SQLite while the file is in use. */
 function copyTo(path: string, copy: string): void {
-  using database = new DatabaseSync(path, { timeout: 5_000 });
+  using database = new DatabaseSync(path, { timeout: 60_000 });
   database.exec(`VACUUM INTO '${copy}'`);
 }
 
