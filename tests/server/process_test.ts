@@ -7,6 +7,7 @@ import { fromRoot } from "../support/paths.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
 import { parseResponse, type RawResponse, requestHead, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess, taskFlags } from "../support/server.ts";
+import { until } from "../support/within.ts";
 import { checkParity } from "./request_table.ts";
 
 const test = needing("processes");
@@ -326,7 +327,7 @@ test("a server process logs a change of phase although nobody calls", async () =
   const sunset = Math.ceil(Date.now() / 1_000) * 1_000 + 6_000; // after the start, even of a busy machine
   const SUNSET_AT = new Date(sunset).toISOString();
   await using server = await ServerProcess.start({ SUNSET_AT });
-  await pause(sunset + 6_000 - Date.now()); // it looks every five seconds
+  await until("the last change", () => server.hasLogged('"/video/:token","phase"'));
   const { log } = await server.stop("SIGKILL"); // no look at the stop
   const changes = log.filter(({ event }) => event === "phase")
     .map(({ route, phase }) => [route, phase]);

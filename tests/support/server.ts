@@ -20,6 +20,7 @@ export class ServerProcess implements AsyncDisposable {
   private constructor(
     child: Deno.ChildProcess,
     stderr: Promise<string>,
+    private readonly said: { text: string },
     /** Where it keeps its data, if the folder is temporary. */
     private readonly ownFolder: string | undefined,
     readonly port: number,
@@ -63,7 +64,9 @@ export class ServerProcess implements AsyncDisposable {
       stderr: "piped",
     }).spawn();
     const started = Promise.withResolvers<number>();
+    const said = { text: "" };
     const stderr = collect(child.stderr, (text) => {
+      said.text = text;
       const port = /"event":"start".*?"port":(\d+)/.exec(text)?.[1];
       if (port !== undefined) started.resolve(Number(port));
     });
@@ -71,7 +74,7 @@ export class ServerProcess implements AsyncDisposable {
     const ownFolder = givenFolder === undefined ? folder : undefined;
     try {
       const port = await within("a server's start", started.promise, { process: child });
-      return new ServerProcess(child, stderr, ownFolder, port);
+      return new ServerProcess(child, stderr, said, ownFolder, port);
     } catch (error) {
       await within("the end of a server", child.status);
       if (ownFolder !== undefined) await Deno.remove(ownFolder, { recursive: true });
@@ -81,6 +84,11 @@ export class ServerProcess implements AsyncDisposable {
 
   get pid(): number {
     return this.#child.pid;
+  }
+
+  /** Whether a line of the log has some text by now. */
+  hasLogged(text: string): boolean {
+    return this.said.text.includes(text);
   }
 
   get origin(): string {
