@@ -12,14 +12,14 @@ interface Timer {
 /** Waits for what takes no time, such as promises, unless something is over before. */
 type Settle = (isOver: () => boolean) => Promise<unknown>;
 
+const { setTimeout: realSetTimeout } = globalThis;
+
 /** Lets what has begun in this process go on. */
 function turn(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   realSetTimeout(resolve);
   return promise;
 }
-
-const { setTimeout: realSetTimeout } = globalThis;
 
 /**
  * Returns what waits until nothing has happened for some turns of the event loop, however long these
@@ -39,7 +39,7 @@ export function quietly(isActive: () => boolean): Settle {
 const QUIET_TURNS = 10;
 
 /** Each takes a millisecond or more. What is asked of other programs may take as long. */
-const MAX_IDLE_TURNS = 60_000;
+const MAX_IDLE_TURNS = 20_000;
 
 /**
  * Replaces timers, and the clock by which they run, until it is disposed.
