@@ -81,8 +81,9 @@ export async function upload(
 /** Lets Node's client use the proxy in the environment, as `fetch` does. */
 function useProxy(http: typeof import("node:http")): void {
   try {
-    http.setGlobalProxyFromEnv(); // which needs no permission, unlike an agent's `proxyEnv`
-  } catch (cause) {
-    throw new StorageError("bucket", "the proxy for the store cannot be used", { cause });
+    http.setGlobalProxyFromEnv(); // needs no permission, unlike reading the variables
+  } catch { // its message may have a password
+    const expected = "a URL like http://host:port in HTTP_PROXY and HTTPS_PROXY";
+    throw new StorageError("bucket", `the proxy cannot be used; expected ${expected}`);
   }
 }

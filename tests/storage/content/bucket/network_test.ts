@@ -213,3 +213,16 @@ test("a bucket that is not found at an endpoint is found at the one that the err
       assertEquals([verified.code, verified.stderr], [0, ""]);
     }
   }));
+
+test("an upload expects the proxy to be a URL, and shows no password of it", () =>
+  inFolder(async (folder) => {
+    const { store, proxy } = network();
+    const environment = {
+      ...store.environment(newPrefix()),
+      HTTP_PROXY: `user:secret@127.0.0.1:${proxy.port}`,
+    };
+    const { code, stderr } = await run(folder, environment, "publish", SAMPLE_MP3);
+    const expected = "a URL like http://host:port in HTTP_PROXY and HTTPS_PROXY";
+    const message = `media: bucket: the proxy cannot be used; expected ${expected}\n`;
+    assertEquals([code, stderr], [1, message]);
+  }));
