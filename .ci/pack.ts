@@ -25,10 +25,15 @@ const KEYWORDS = [
 const ENTRIES = { lifecycle: Object.keys(library), usage: Object.keys(usage) };
 
 /** The pages for JSR and for npm: where each is in the repository, and in what is packed. */
-const JSR_PAGES = { "lib/lifecycle/README.md": "README.md" };
+const JSR_PAGES = {
+  "lib/lifecycle/README.md": "README.md",
+  "lib/lifecycle/frameworks.md": "frameworks.md",
+  "lib/lifecycle/clients.md": "clients.md",
+};
 const NPM_PAGES = {
   ...JSR_PAGES,
   "lib/usage/README.md": "usage/README.md",
+  "lib/usage/applications.md": "usage/applications.md",
   "lib/usage/front/README.md": "usage/front/README.md",
 };
 

@@ -11,18 +11,18 @@ const test = needing("files");
 
 /** Every page, by its path from the root. */
 function pages(): Map<string, string> {
-  const folders = [
-    "",
-    "lifecycle/",
-    "server/",
-    "storage/",
-    "usage/",
-    "usage/front/",
-    "publishing/",
-  ];
-  const community = [".github/CONTRIBUTING.md", ".github/SECURITY.md"];
-  const paths = ["README.md", ...community, ...folders.map((folder) => `lib/${folder}README.md`)];
+  const folders = [".", ".github", ...foldersIn("lib")];
+  const paths = folders.flatMap((folder) =>
+    [...Deno.readDirSync(fromRoot(folder))].filter(({ name }) => name.endsWith(".md"))
+      .map(({ name }) => join(folder, name))
+  );
   return new Map(paths.map((path) => [path, Deno.readTextFileSync(fromRoot(path))]));
+}
+
+/** A folder, and all that are below it. */
+function foldersIn(folder: string): string[] {
+  const below = [...Deno.readDirSync(fromRoot(folder))].filter(({ isDirectory }) => isDirectory);
+  return [folder, ...below.flatMap(({ name }) => foldersIn(`${folder}/${name}`))];
 }
 
 test("every link between pages leads to a file, and to a heading in it", () => {

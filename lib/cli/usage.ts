@@ -14,10 +14,10 @@ import { type OpenLedger, openLedgerToRead } from "../usage/record/open_ledger.t
 import { type RecordOptions, usageCommand, type UsageSource } from "../usage/usage_command.ts";
 import {
   type Context,
-  READING,
   fromUser,
   openLedgerOf,
   openOutput,
+  READING,
   withStorage,
 } from "./context.ts";
 import { print, printError } from "./print.ts";

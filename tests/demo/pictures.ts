@@ -1,4 +1,4 @@
-/** `deno task pictures`: makes README's pictures of the notice and of the operator's report. */
+/** `deno task pictures`: makes README's picture of the operator's report. */
 
 import { PROGRAM } from "../../lib/cli/usage.ts";
 import { usagePage } from "../../lib/usage/output/operator_page.ts";
@@ -11,34 +11,25 @@ const FILTER =
   "split[a][b];[a]palettegen=max_colors=64[colours];[b][colours]paletteuse=dither=none";
 
 await using year = await liveThroughYear();
-const notice = await year.answer(new Request("http://localhost/deprecation"));
-/** Each page from its top to an element, and the width of the picture. */
-const pages = {
-  notice: { html: await notice.text(), width: 800, last: ".facts + ul" },
-  report: { html: usagePage(await year.report(), PROGRAM), width: 1_280, last: "figcaption" },
-};
-/** Pixels below that element. */
-const MARGIN = 12;
+const WIDTH = 1_280;
+/** The element with which the picture ends, and the pixels below it. */
+const [LAST, MARGIN] = ["figcaption", 12];
 const browser = await launchBrowser();
 try {
-  for (const [name, { html, width, last }] of Object.entries(pages)) {
-    // In another time zone, the notice adds local times.
-    const viewport = { width, height: 800 };
-    const page = await browser.newPage({ viewport, timezoneId: "UTC" });
-    await page.setContent(html);
-    const box = await page.locator(last).first().boundingBox();
-    if (box === null) throw new Error(`The ${name} has no ${last}`);
-    const clip = { x: 0, y: 0, width, height: box.y + box.height + MARGIN };
-    const encoder = new Deno.Command("ffmpeg", {
-      args: ["-loglevel", "error", "-i", "-", "-vf", FILTER, "-y", fromRoot(`.github/${name}.png`)],
-      stdin: "piped",
-    }).spawn();
-    const writer = encoder.stdin.getWriter();
-    await writer.write(await page.screenshot({ clip, fullPage: true }));
-    await writer.close();
-    const { success } = await encoder.status;
-    if (!success) throw new Error(`ffmpeg could not encode ${name}.png`);
-  }
+  const page = await browser.newPage({ viewport: { width: WIDTH, height: 800 } });
+  await page.setContent(usagePage(await year.report(), PROGRAM));
+  const box = await page.locator(LAST).first().boundingBox();
+  if (box === null) throw new Error(`The report has no ${LAST}`);
+  const clip = { x: 0, y: 0, width: WIDTH, height: box.y + box.height + MARGIN };
+  const encoder = new Deno.Command("ffmpeg", {
+    args: ["-loglevel", "error", "-i", "-", "-vf", FILTER, "-y", fromRoot(".github/report.png")],
+    stdin: "piped",
+  }).spawn();
+  const writer = encoder.stdin.getWriter();
+  await writer.write(await page.screenshot({ clip, fullPage: true }));
+  await writer.close();
+  const { success } = await encoder.status;
+  if (!success) throw new Error("ffmpeg could not encode the picture");
 } finally {
   await browser.close();
 }

@@ -384,7 +384,7 @@ Deno.test("limitFreshnessForReuse() returns how long its values stay the same", 
 
 needing("files")("the README's table shows what limitFreshness() sends", () => {
   const readme = Deno.readTextFileSync(new URL("../../lib/lifecycle/README.md", import.meta.url));
-  const [, section = ""] = readme.split("### What changes for caches");
+  const [, section = ""] = readme.split("## What changes for caches\n");
   const until = Date.parse(/a change at (\S+Z)/.exec(section)?.[1] ?? "");
   const rows = [...section.matchAll(/^\| (.*?) +\| (.*?) +\| (.*?) +\|$/gm)].slice(2);
   assertEquals(rows.length, 10);

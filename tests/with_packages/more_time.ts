@@ -19,9 +19,9 @@ const END = "9999-01-01T00:00:00Z";
 
 /** The program's blocks: the whole of Express, and what follows the route in Fastify. */
 function blocks(): [express: string, fastify: string] {
-  const readme = Deno.readTextFileSync(fromRoot("lib/usage/README.md"));
-  const [, section = ""] = readme.split("\n### More time for one client\n");
-  const found = section.split("\n### ")[0]?.matchAll(/```js ignore\n([^]*?)```/g) ?? [];
+  const readme = Deno.readTextFileSync(fromRoot("lib/usage/applications.md"));
+  const [, section = ""] = readme.split("\n## More time for one client\n");
+  const found = section.split("\n## ")[0]?.matchAll(/```js ignore\n([^]*?)```/g) ?? [];
   const [express = "", fastify = "", ...others] = Array.from(found, ([, text = ""]) => text);
   assertEquals(others, []);
   return [express, fastify];

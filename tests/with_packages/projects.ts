@@ -48,7 +48,7 @@ interface Project {
 }
 
 const BANNER = /--banner:js='(.+)'/.exec(
-  Deno.readTextFileSync(fromRoot("lib/usage/README.md")),
+  Deno.readTextFileSync(fromRoot("lib/lifecycle/frameworks.md")),
 )?.[1] ?? "";
 
 const typescript = (

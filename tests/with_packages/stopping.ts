@@ -14,19 +14,16 @@ import { until, within } from "../support/within.ts";
 
 const installed = shared(NPM, () => installTarball());
 
-const README = Deno.readTextFileSync(fromRoot("lib/usage/README.md"));
+const PAGE = Deno.readTextFileSync(fromRoot("lib/lifecycle/frameworks.md"));
 
-/** The blocks of README in JavaScript. */
-const BLOCKS = [...README.matchAll(/```js ignore\n([^]*?)```/g)].map(([, block = ""]) => block);
+/** The page's lines that stop a server of Express. */
+const [, STOP = ""] = /```js ignore\n(const stop[^]*?)```/.exec(PAGE) ?? [];
 
-/** README's lines that stop a server. */
-const STOP = BLOCKS[0]?.slice(BLOCKS[0].indexOf("const stop")) ?? "";
-
-/** The same, with what README's table has for another framework. */
+/** The same, with what the page's table has for another framework. */
 function stopOf(framework: string): string {
-  const row = README.split("\n").find((line) => line.startsWith("|") && line.includes(framework));
-  const [, call] = /\| `([^`]*)` +\|$/.exec(row ?? "") ?? [];
-  if (call === undefined) throw new Error(`README has no line for ${framework}`);
+  const row = PAGE.split("\n").find((line) => line.startsWith("|") && line.includes(framework));
+  const call = row?.match(/`\w+\.\w+\([^`]*\)`/g)?.at(-1)?.slice(1, -1);
+  if (call === undefined) throw new Error(`The table has no line for ${framework}`);
   return STOP.replace("server.close()", () => call);
 }
 
@@ -146,7 +143,7 @@ await app.listen(PORT, "127.0.0.1");
     `const handle = async ({ url }) => new Response(await answer(url));
 const server = Deno.serve({ port: PORT, hostname: "127.0.0.1" }, usage.withLifecycle(handle, "/v1"));
 `,
-    stopOf("Deno.serve"),
+    stopOf("Deno "),
   ],
   [
     "Bun.serve",
@@ -155,7 +152,7 @@ const server = Deno.serve({ port: PORT, hostname: "127.0.0.1" }, usage.withLifec
 const fetch = usage.withLifecycle(handle, "/v1");
 const server = Bun.serve({ port: PORT, hostname: "127.0.0.1", idleTimeout: 60, fetch });
 `,
-    stopOf("Bun.serve"),
+    stopOf("Bun "),
   ],
 ];
 

@@ -105,7 +105,7 @@ async function callUntilClosed(port: number, path: string): Promise<number> {
 
 /** The program for Express of the README, on a database. */
 async function expressProgram(database: string): Promise<string> {
-  const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
+  const readme = await Deno.readTextFile(fromRoot("lib/usage/applications.md"));
   const [, program = ""] = /```js ignore\n([^]*?)```/.exec(readme) ?? [];
   return program.replace("sqlite:./calls.sqlite", database);
 }
@@ -183,7 +183,7 @@ for (const [name, runtime, isModule, open] of SCENES) {
       await record.age(-3);
       assert((await ask("30")).causes.includes("clock behind"));
 
-      const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
+      const readme = await Deno.readTextFile(fromRoot("lib/usage/applications.md"));
       const [, block = ""] = /```sh\n(npx --no lifecycle hold [^]*?)```/.exec(readme) ?? [];
       const month = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
       const command = [...words, COMMAND].map(shellWord).join(" ");
@@ -311,7 +311,7 @@ needing(...NPM, ...POSTGRES)(
 
 needing(...NPM)("prom-client counts the calls of the README's lines", async () => {
   const { folder, node24 } = installed();
-  const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
+  const readme = await Deno.readTextFile(fromRoot("lib/usage/applications.md"));
   const [, lines = ""] = /```js ignore\n(import \{ Counter[^]*?)```/.exec(readme) ?? [];
   const [imported = "", ...others] = lines.split("\n");
   const program = await expressProgram("sqlite:./metrics.sqlite");
@@ -385,7 +385,7 @@ async function manyProgram(
   [, create, [mount, check], rest]: ManyRoutes,
   { table, options = "{ successor }" }: { table(block: string): string; options?: string },
 ): Promise<string> {
-  const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
+  const readme = await Deno.readTextFile(fromRoot("lib/usage/applications.md"));
   const blocks = [...readme.matchAll(/```js ignore\n([^]*?)```/g)].map(([, text = ""]) => text);
   const blockOf = (words: string) => blocks.find((block) => block.includes(words)) ?? "";
   return `import { definePolicy } from "@media-head/lifecycle";
@@ -553,7 +553,7 @@ for (const scene of [EXPRESS, FASTIFY]) {
 
 needing(...NPM)("a handler that is loaded later is mounted at the start", async () => {
   const { folder, node24: [node = ""] } = installed();
-  const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
+  const readme = await Deno.readTextFile(fromRoot("lib/usage/applications.md"));
   const [, block = ""] = /```js ignore\n(export const songs[^]*?)```/.exec(readme) ?? [];
   await Deno.writeTextFile(`${folder}/songs.mjs`, 'export const GET = () => new Response("old");');
   await Deno.writeTextFile(
@@ -623,8 +623,8 @@ const PHASES: [now: string, status: number][] = [
 
 needing(...NPM)("README's program retires a version, and nothing beside it", async () => {
   const { folder, node24 } = installed();
-  const readme = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
-  const [, section = ""] = /^### More than paths\n([^]*?)^##/m.exec(readme) ?? [];
+  const readme = await Deno.readTextFile(fromRoot("lib/usage/applications.md"));
+  const [, section = ""] = /^## More than paths\n([^]*?)^##/m.exec(readme) ?? [];
   const [, program = ""] = /```js ignore\n([^]*?)```/.exec(section) ?? [];
   const served = program.replace("8000", "process.env.PORT").replace("./calls", "./version");
   const end = 'process.on("SIGTERM", () => usage.close().then(() => process.exit(0)));';
