@@ -244,7 +244,7 @@ needing(...MACHINE)(
     await machine.mustRun(`media-head unpublish ${taken}`);
     const after = await publish("sample.mp4");
 
-    const [backup = ""] = await blocksOf("Backup and restore");
+    const [backup = ""] = await blocksOf("Backup");
     await paste(backup);
     await paste("/usr/local/bin/media-head-backup"); // the next night
     assertEquals(await shown("/var/lib/media-head /var/lib/media-head-backup"), folder);
