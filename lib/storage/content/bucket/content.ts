@@ -282,8 +282,8 @@ function lengthOf({ length }: ExpectedContent, range: ByteRange | undefined): nu
 const KEY = /<(?:Key|CommonPrefixes>\s*<Prefix)>([^<]*)</g;
 
 /**
- * Lists a bucket page by page: yields the last part of each key with a prefix. Keys with another slash after the prefix give
- * only their folder, with that slash.
+ * Lists a bucket page by page. Yields the last part of each key with a prefix; keys with another
+ * slash after the prefix give only their folder, with that slash.
  *
  * @param location The name of the place in messages.
  */
