@@ -38,9 +38,13 @@ function whereItemsAre(items: NoticePageOptions["items"]): string {
 <ul>
 ${rows.join("\n")}
 </ul>
-<p>Any other path to an item that worked earlier was deleted. It answers ${code("404")} without
-${code("Deprecation")}, which says nothing about the item. In such a URL, change the path and keep
-the token: the content and its ${code("ETag")} are the same. The OpenAPI description of all paths is
+<p>Other paths to items, if there were any, have been deleted. A deleted path answers ${
+    code("404")
+  },
+without ${code("Deprecation")}. That says nothing about the item: in such a URL, change the path and
+keep the token. The content and its ${
+    code("ETag")
+  } are the same. The OpenAPI description of all paths is
 at <a href="/openapi.json">/openapi.json</a>.</p>
 </section>`;
 }

@@ -22,7 +22,7 @@ export function warningsOf(
   if (removed.length > 0) {
     const routes = removed.join(" and ");
     warnings.push(
-      `The sunset has passed, so these routes answer as removed: ${routes}. Delete them when ready`,
+      `The sunset has passed, so these paths now answer as removed: ${routes}; delete their routes when ready`,
     );
   }
   if (isDeprecationUnset && Object.keys(policies).length > 0) {

@@ -254,7 +254,7 @@ Deno.test("noticePage() says where items are, whatever is left of the deprecated
     const text = textOf(html);
     assertMatch(
       text,
-      / Where items are \/media\/\{token\}: published audio or video Any other path to an item that worked earlier was deleted\. It answers 404/,
+      / Where items are \/media\/\{token\}: published audio or video Other paths to items, if there were any, have been deleted\. A deleted path answers 404,/,
     );
     assertStringIncludes(html, '<div id="removed">'); // earlier errors link to it
     assertEquals(unbalanced(html), []);

@@ -89,7 +89,7 @@ test("--check says what holds call off, and announces the dates that are left", 
   assertMatch(video ?? "", /removed at 2001-01-01T00:00:00Z \(410\)$/);
   assertMatch(
     out,
-    /Warning: The sunset has passed, so these routes answer as removed: \/video\/:token\. /,
+    /Warning: The sunset has passed, so these paths now answer as removed: \/video\/:token; /,
   );
   assertMatch(out, /Warning: \/audio\/:token and \/video\/:token: the sunset on 2001-01-01T/);
 });
