@@ -577,6 +577,7 @@ test("openUsage() rejects what it cannot count by, or record in", () =>
       [{ retainDays: "30" }, 'retainDays: expected whole days from 1, got "30"'],
       [{ retain: 30 }, "options: expected only routes, password, onDemand, publicUrl, "],
       [{ routes: undefined }, "routes: expected an object with a policy for each route, got undef"],
+      [{ routes: { "/v1\n": POLICY } }, 'routes: "/v1\\n" has'],
       [{ routes: "/v1" }, 'routes: expected an object with a policy for each route, got "/v1"'],
       [{ routes: { "/v1": { deprecatedAt: "2026-11-21" } } }, "policy: expected the result of"],
       [{ clientField: "X-Client" }, 'retainDays, log, got "clientField"'],

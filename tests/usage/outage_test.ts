@@ -22,7 +22,6 @@ import {
   REDIRECTING,
   startRecorded,
 } from "../support/recorded_processes.ts";
-import { Relay } from "../support/relay.ts";
 import { sideBySide } from "../support/side_by_side.ts";
 import { until } from "../support/within.ts";
 
@@ -97,21 +96,6 @@ const ON_POSTGRES: readonly Fault[] = [
     const lock = "LOCK TABLE media_head_session, media_head_usage IN EXCLUSIVE MODE";
     return { ...place, isKnown: false, fail: () => postgres().keep(nameIn(place), lock) };
   }],
-  ["each write takes two seconds", async () => {
-    const place = await recordOn(postgres());
-    const fail = async () => {
-      const name = nameIn(place);
-      const trigger = "TRIGGER slow BEFORE INSERT OR UPDATE ON media_head_session";
-      await postgres().query(
-        `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
-           'BEGIN PERFORM pg_sleep(2); RETURN NEW; END';
-         CREATE ${trigger} FOR EACH ROW EXECUTE FUNCTION slow()`,
-        name,
-      );
-      return () => postgres().query("DROP TRIGGER slow ON media_head_session", name);
-    };
-    return { ...place, isKnown: false, fail };
-  }],
   ["no connection is left", async () => {
     const place = await recordOn(postgres());
     const name = nameIn(place);
@@ -123,23 +107,6 @@ const ON_POSTGRES: readonly Fault[] = [
       return () => postgres().query(`ALTER DATABASE ${name} CONNECTION LIMIT -1`);
     };
     return { ...place, isKnown: true, failsWholly: true, fail };
-  }],
-  ["connections are refused", async (_, all) => {
-    const relay = all.use(new Relay(postgres().port));
-    const place = await recordOn(postgres());
-    const url = postgres().urlOf(nameIn(place), relay.port);
-    const fail = () => {
-      relay.lead(1); // nothing listens there
-      return Promise.resolve(() => relay.lead(postgres().port));
-    };
-    return {
-      ...place,
-      url,
-      environment: { DATABASE_URL: url },
-      isKnown: true,
-      failsWholly: true,
-      fail,
-    };
   }],
   ["it is frozen", async (_, all) => {
     const server = all.use(await PostgresServer.start());
@@ -158,19 +125,6 @@ const ON_POSTGRES: readonly Fault[] = [
       return () => server.launch();
     };
     return { ...place, isKnown: true, failsWholly: true, fail };
-  }],
-  ["it waits for a standby that is away", async (_, all) => {
-    const server = all.use(await PostgresServer.start());
-    const place = await recordOn(server);
-    const set = async (name: string) => {
-      await server.query(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`);
-      await server.query("SELECT pg_reload_conf()");
-    };
-    const fail = async () => {
-      await set("away");
-      return () => set("");
-    };
-    return { ...place, isKnown: false, fail };
   }],
 ];
 

@@ -413,7 +413,7 @@ Deno.test("Recorder writes in small parts, reports with the last one, and yields
 Deno.test("Recorder refuses a route whose name could not be read back", async () => {
   await using scene = await openScene();
   const { pathname } = new URLPattern({ pathname: "/(a\u0001)/:token" }); // as a media server's
-  for (const name of [pathname, "\0", "a\ud800"]) {
+  for (const name of [pathname, "\0", "/v1\n", "\x7f", "\x85", "a\ud800", "\udc00b"]) {
     const policies = { [name]: definePolicy({ deprecatedAt: "2027-01-01" }) };
     await assertRejects(() => scene.start({ policies }), TypeError, "well-formed Unicode");
   }
