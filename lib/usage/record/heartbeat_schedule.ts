@@ -51,7 +51,7 @@ export class HeartbeatSchedule {
     if (this.#running === undefined) return this.#run();
     return this.#waiting ??= this.#running.then(() => {
       this.#waiting = undefined;
-      return this.#run();
+      return this.#running ?? this.#run(); // one may have begun just before
     });
   }
 

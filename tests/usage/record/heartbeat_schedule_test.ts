@@ -82,3 +82,24 @@ Deno.test("HeartbeatSchedule runs one heartbeat at a time, and one that is due m
     assertEquals(begun, [0, 20_000, 25_000], how);
   }
 });
+
+Deno.test("HeartbeatSchedule runs one heartbeat at a time, also if one is asked for just as another ends", async () => {
+  using timers = fakeTimers();
+  let [inFlight, most, begun] = [0, 0, 0];
+  const schedule = new HeartbeatSchedule(async () => {
+    begun++;
+    most = Math.max(most, ++inFlight);
+    await Promise.resolve();
+    inFlight--;
+    return "recorded";
+  }, () => timers.now());
+  for (let microtasks = 0; microtasks < 20; microtasks++) {
+    begun = 0;
+    const all = [schedule.flush(), schedule.flush()];
+    for (let turn = 0; turn < microtasks; turn++) await Promise.resolve();
+    all.push(schedule.flush());
+    await Promise.all(all);
+    assertEquals([most, begun > 1], [1, true], `asked for after ${microtasks} microtasks`);
+  }
+  schedule.stop();
+});
