@@ -13,7 +13,7 @@ const RESET = "DROP SCHEMA public CASCADE; CREATE SCHEMA public";
 needing(...POSTGRES)(
   "a record with a role or a schema of its own survives a reset of the application's schema",
   async () => {
-    const page = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
+    const page = await Deno.readTextFile(fromRoot("lib/usage/applications.md"));
     const [, role = ""] = /```sql\n([^]*?)```/.exec(page) ?? [];
     const [schema = ""] = /CREATE SCHEMA calls AUTHORIZATION /.exec(page) ?? [];
     const [options = ""] = /\?options=-c%20search_path%3Dcalls/.exec(page) ?? [];

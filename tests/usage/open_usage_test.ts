@@ -166,6 +166,7 @@ test("openUsage() learns of a hold at its start, and with each heartbeat", () =>
     assertEquals(await statusesOf(started.usage), [200, 200, 200, 200]);
     const later = started.usage.withLifecycle(old, "/v1", { clock: () => end });
     assertEquals((await later(new Request("http://test/v1"))).status, 503, "what is left");
+    await timers.pass(5_000); // when the log has looked at the phases again
     const [line, ...others] = started.events.filter(({ event }) => event === "hold");
     assertEquals([line?.["hold"], line?.["because"], others], ["begins", "billing is down", []]);
     assertMatch(await hold("--release"), /^Released: \/v1 from /);

@@ -18,7 +18,8 @@ import { openEngine } from "../../support/postgres_engine.ts";
 
 const server = shared(POSTGRES, () => PostgresServer.start());
 
-const ITEM = { ...newMetadata(), digest: "ab".repeat(32), length: 7 };
+const OBJECT = { location: "s3://bucket/a", validator: '"a"' };
+const ITEM = { ...newMetadata(), digest: "ab".repeat(32), length: 7, ...OBJECT };
 
 /** What a server and commands ask of the catalogue. */
 const QUESTIONS: [what: string, ask: (catalogue: Catalogue) => Promise<unknown>][] = [
