@@ -1,18 +1,22 @@
 /**
  * media-head: serves the deprecated HEAD /audio/{token} and HEAD /video/{token} until they are
- * removed. A HEAD says exactly what the GET would have said, with three exceptions:
+ * removed. A HEAD says exactly what the GET would have said, with four exceptions:
  * - A HEAD ignores `Range`, which HTTP defines for GET only.
- * - `Date` may differ.
+ * - What is counted by the clock may differ: `Date`, and `max-age` shortly before a change of phase.
  * - A GET meets content that was lost or replaced behind the server's back at once, or within five
- *   seconds if it is short. A HEAD shows it only within five seconds for a folder, within a minute for
- *   a bucket, or after a GET that met it.
+ *   seconds if it is short. A HEAD may take five seconds to show it for a folder, or a minute for a
+ *   bucket, unless a GET has met it before. (In a folder, only another length is noticed.)
+ * - Deno answers a request to upgrade that has `Content-Length` with a bare 400. Java's HttpClient
+ *   sends such a HEAD, but no such GET.
  *
  * This file has every route, and every status that this server decides. `answer()` and the functions
  * that it calls decide them in order of precedence, and `fail()` decides those of what was thrown.
- * `respond()` makes every response with the one `new Response`, and counts calls in memory. No
- * response waits for their record. HEAD and GET are told apart at the places marked (1), (2) and (3).
- * The method is also logged and counted, and passed to `FreshnessLimits`, which treats both alike. The
- * start, the wrappers around the handler, and the permissions are explained at `assemble()`.
+ * `respond()` makes every response with the one `new Response`, and counts calls in memory; the
+ * wrappers around the handler may send one again, which they count, too. No response waits for a
+ * record. HEAD and GET are told apart at the places marked (1), (2) and (3), and `prepareResponses()`
+ * reuses each method's responses for that method only. The method is also logged and counted, and
+ * passed to `FreshnessLimits`, which treats both alike. `tests/server/request_table_test.ts` sends
+ * every case as both. The start, the wrappers, and the permissions are explained at `assemble()`.
  */
 
 import "./lib/server/runtime.ts"; // first: ends the process if this release of Deno is too old
@@ -193,9 +197,7 @@ function readCall(received: Received): ReadCall {
   const matched = match(routes, normalizeUrl(request.url));
   if (matched === undefined) return { ...received, kind: "no route" };
   const { route, segment } = matched;
-  // lib/storage/token.ts calls validate() of @std/uuid/v4, which comes from npm:deno-std, a third
-  // party's copy (lib/README.md).
-  const token = parseToken(segment);
+  const token = parseToken(segment); // by validate() of @std/uuid/v4 (lib/storage/token.ts)
   const routed = { ...received, route, segment, token };
   if (route.serves === "notice") { // it changes with the phase of any deprecated route
     return { ...routed, kind: "plain", phaseEnd: nextChange(policies(), now) };
@@ -258,19 +260,20 @@ async function answer(call: ReadCall): Promise<MarkedOutcome> {
     const detail = `"${segment}" is not a version 4 UUID`;
     return problem(call, 400, "malformed-token", detail, { isReusable: true });
   }
-  // The lookup also compares the stored content with what was published, by its length or ETag: a
-  // HEAD reads no content, but must fail where its GET does: 502 if an object was replaced, 503 if
-  // content is missing, incomplete, or cannot be read. Lookups, and responses made from them, are
-  // reused until a change of the catalogue is detected, and for PERIOD_MS at most: that is a
-  // generation. An object in a bucket is compared once a minute, by a GET of its first byte
-  // (lib/storage/object_checks.ts), and any one of them every PERIOD_MS, to see whether the store
-  // answers. Content that is lost in that time fails on GET first, and then on HEAD, too.
+  // The lookup also compares the stored content with what was published: in a folder by its length, in
+  // a bucket by its ETag. A HEAD reads no content, but must fail where its GET does: 502 if an object
+  // was replaced, 503 if content is missing, incomplete, or cannot be read. Lookups, and responses
+  // made from them, are reused for a generation: until a change of the catalogue is detected, and for
+  // PERIOD_MS at most. An object in a bucket is compared once a minute, by a GET of its first byte
+  // (lib/storage/object_checks.ts). Besides, whichever object is requested next is fetched every
+  // PERIOD_MS, to see whether the store answers. Content that is lost in that time fails on GET first,
+  // and then on HEAD, too.
   return await answerItem(call, await storage.find(token, now), serves);
 }
 
 /**
- * Returns the refusal in a brownout or after the sunset; `undefined` at any other time. A HEAD of
- * an item on a deprecated route then gets these fields, followed by those that `respond()` adds:
+ * Returns the refusal in a brownout or after the sunset; `undefined` at any other time. Any GET or
+ * HEAD of a deprecated route then gets these fields, with those that `respond()` adds:
  * - 503 brownout: Content-Type, Content-Length, X-Content-Type-Options, Cache-Control, Retry-After
  * - 410 brownout: Content-Type, Content-Length, X-Content-Type-Options, Cache-Control, Retry-After
  * - 308 removed: Location, Content-Length, Cache-Control
@@ -320,7 +323,7 @@ async function answerItem(
   if (found.state === "linked") { // the content is at a public URL
     // Preconditions and Range apply at the target (RFC 9110 §13.2.1): clients resend them.
     const location: Field = ["Location", found.item.location];
-    const fields = [location, NO_CONTENT, freshnessOf(call)];
+    const fields = [location, NO_CONTENT, cacheControlOf(call)];
     return { status: 307, fields, isReusable: true };
   }
   const outcome = await serve(call, representItem(found.item, call.options.storage, call.now));
@@ -336,7 +339,7 @@ async function serve(call: Plain | Retired, selected: Representation): Promise<M
   const { length, contentFields } = selected;
   const condition = evaluatePreconditions(headers, selected, now);
   if (condition === 412) return problem(call, 412, "precondition-failed", "A precondition failed");
-  const validatorFields = [...selected.validatorFields, freshnessOf(call)];
+  const validatorFields = [...selected.validatorFields, cacheControlOf(call)];
   if (condition === 304) return { status: 304, fields: validatorFields };
 
   // (1) Only a GET has its Range evaluated (RFC 9110 §14.2).
@@ -356,7 +359,7 @@ async function serve(call: Plain | Retired, selected: Representation): Promise<M
 }
 
 /** Returns the field that says how long caches may store what was found, and only as it is. */
-function freshnessOf({ options: { config } }: Received): Field {
+function cacheControlOf({ options: { config } }: Received): Field {
   return ["Cache-Control", `max-age=${config.cacheMaxAge}, ${NO_TRANSFORM}`];
 }
 
@@ -390,7 +393,7 @@ function fail(call: Call, error: unknown): MarkedOutcome {
  *   Content-Length: 1000                        lengthFields()
  *   ETag: "…"                                   representItem()
  *   Last-Modified: Fri, 06 Mar 2026 …           representItem()
- *   Cache-Control: max-age=300, no-transform    freshnessOf(); while any later change of phase is
+ *   Cache-Control: max-age=300, no-transform    cacheControlOf(); while any later change of phase is
  *     scheduled, FreshnessLimits adds must-revalidate and stale-while-revalidate=0, and
  *     shortens an age that would reach beyond it, that of a 304 to a second at least
  *   Access-Control-Allow-Origin: *              CORS_FIELDS
@@ -406,8 +409,8 @@ function fail(call: Call, error: unknown): MarkedOutcome {
 function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
   const { options: { config, clock }, request, freshness } = call;
   const { status, body, isReusable, hasNoSuccessor } = outcome;
-  // On every status, a deprecated route announces its retirement with Deprecation (RFC 9745), Sunset
-  // (RFC 8594) and Link (RFC 8288).
+  // On every status from the lookup of the route on, a deprecated one announces its retirement with
+  // Deprecation (RFC 9745), Sunset (RFC 8594) and Link (RFC 8288).
   const retired = call.kind === "retired" ? call : undefined;
   const successor = hasNoSuccessor ? undefined : retired?.successor;
   // No cache may keep a response beyond the phase that it depends on. The clock is read again for
@@ -421,7 +424,7 @@ function respond(call: Call, outcome: MarkedOutcome): MarkedResponse {
     ...(retired ? announcementFields(retired.policy, successor) : []),
     ...(retired && config.isOnDeploy ? [CDN_NO_STORE] : []),
   ], { until, now: clock(), method: request.method, status, isAuthorized: false });
-  const headers = Object.fromEntries(fields); // names are unique; an object saves 5 µs
+  const headers = Object.fromEntries(fields); // names are unique
   // (3) A HEAD gets the same status and fields, without content.
   const response = new Response(request.method === "HEAD" ? null : body, { status, headers });
 
@@ -458,12 +461,11 @@ function isBroken({ request: { method }, token }: Retired, { status, isRefused }
  * Assembles the server: reads the settings (lib/server/config.ts), checks that Deno's permissions
  * allow listening and storage, opens storage (lib/storage/), checks that its content belongs to its
  * catalogue, or creates a place for content if there is none, and publishes the samples if no
- * database or bucket is configured and nothing was ever published. First of all, the version of Deno
- * was checked (lib/server/runtime.ts). `runServer()` (lib/server/process.ts) then opens the ledger of
- * calls (lib/usage/) and registers, for which it waits two seconds at most, and listens. From then on,
- * the server logs each change of phase (lib/log/). Every five seconds, or sooner after a call, it
- * writes to the ledger what was counted, and reads the holds (lib/usage/record/holds.ts), which can
- * only spare calls.
+ * database or bucket is configured and nothing was ever published. `runServer()`
+ * (lib/server/process.ts) then opens the ledger of calls (lib/usage/) and registers, for which it
+ * waits two seconds at most, and listens. From then on, the server logs each change of phase
+ * (lib/log/). Every five seconds, or sooner after a call, it writes to the ledger what was counted,
+ * and reads the holds (lib/usage/record/holds.ts): commands that put off a brownout or the sunset.
  *
  * Two wrappers sit between the handler and the network:
  * - `prepareResponses()` (lib/server/prepared_responses.ts) reuses a response to a HEAD for later
@@ -558,7 +560,10 @@ async function createRecorder(
       }
     },
     process: thisProcess(),
-    ...{ policies, retainDays, clientField, metrics },
+    policies,
+    retainDays,
+    clientField,
+    metrics,
     onDemand: isOnDeploy,
   });
 }

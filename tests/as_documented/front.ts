@@ -81,11 +81,6 @@ class FrontMachine implements AsyncDisposable {
 const nginxWith = (http: string) =>
   `daemon off; error_log stderr; pid /srv/log/nginx; events {} http { access_log off; ${http} }`;
 
-/** What the page says that the `server` block needs. */
-const FIELDS = `proxy_set_header Host $http_host;
-  proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-  proxy_set_header X-Forwarded-Proto $scheme;`;
-
 needing(...NPM, ...MACHINE, ...["nginx", "caddy", "python3", "systemd-analyze"].map(program))(
   "the page sets front up behind nginx and behind Caddy, as a service",
   async () => {
@@ -112,7 +107,7 @@ needing(...NPM, ...MACHINE, ...["nginx", "caddy", "python3", "systemd-analyze"].
     await machine.run(`install -d -o nobody /var/lib/${state}`);
     await machine.start("front", `runuser -u nobody -- ${command}`, 8001);
 
-    const own = `server { listen 127.0.0.1:8090; ${FIELDS} ${LOCATIONS} }`;
+    const own = `server { listen 127.0.0.1:8090; ${LOCATIONS} }`;
     await machine.write("/srv/nginx.conf", nginxWith(own));
     await machine.start("nginx", "nginx -e stderr -c /srv/nginx.conf", 8090);
     const [caddy = ""] = blocks("caddyfile");

@@ -45,7 +45,7 @@ needing(...MACHINE)(
     const sample = "/opt/media-head/lib/publishing/samples/sample.mp3";
     await machine.mustRun(`mkdir /srv/incoming && cp ${sample} /srv/incoming/episode-12.mp3`);
 
-    const [publish = "", report = ""] = await blocksOf("Commands");
+    const [publish = "", report = "", restart = ""] = await blocksOf("Commands");
     const published = await machine.mustRun(publish);
     const token = tokenIn(published);
     assertEquals(await machine.mustRun(statusOf(`/audio/${token}`)), "200");
@@ -77,6 +77,7 @@ needing(...MACHINE)(
 
     const unit = await Deno.readTextFile(fromRoot("lib/server/deploy/media-head@.service"));
     const started = /^ExecStart=(.*)/m.exec(unit)?.[1]?.replaceAll("%S", "/var/lib");
+    assertMatch(await machine.mustRun(restart), /\nactive\nactive\nactive\nactive\n$/);
     await checkMail(machine);
     for (const user of ["root", "media-head"]) {
       const check = `cd /tmp && runuser -u ${user} -- sh -x /usr/local/bin/media-head --check`;
