@@ -66,6 +66,10 @@ for (const [what, rows, byRhythm, fixed, sessions = TEN_MONTHS, ignore = []] of 
     assertEquals(asked.state, byRhythm, gateText(asked));
     const days = await report(rows, sessions, { ...BY_RHYTHM, ignore, isByRhythm: false });
     assertEquals(days.state, fixed, gateText(days));
+    for (const each of [asked, days]) {
+      const isSaid = gateText(each).includes(", and no client is due by its rhythm.\n");
+      assertEquals(isSaid, each.state === "clear" && each.isByRhythm, gateText(each));
+    }
   });
 }
 
