@@ -16,10 +16,12 @@ const installed = shared(NPM, () => installTarball());
 
 const PAGE = Deno.readTextFileSync(fromRoot("lib/lifecycle/frameworks.md"));
 
-/** The page's lines that stop a server of Express. */
-const [, STOP = ""] = /```js ignore\n(const stop[^]*?)```/.exec(PAGE) ?? [];
+/** The lines that stop a server of Express, in the first program of the page for applications. */
+const [STOP = ""] = /^const stop = [^]*?(?=```)/m.exec(
+  Deno.readTextFileSync(fromRoot("lib/usage/applications.md")),
+) ?? [];
 
-/** The same, with what the page's table has for another framework. */
+/** The same, with what the table of frameworks has for another one. */
 function stopOf(framework: string): string {
   const row = PAGE.split("\n").find((line) => line.startsWith("|") && line.includes(framework));
   const call = row?.match(/`\w+\.\w+\([^`]*\)`/g)?.at(-1)?.slice(1, -1);
