@@ -36,7 +36,7 @@ interface Truth {
   readonly foundBy: Set<unknown>;
 }
 
-const STEPS = 300;
+const STEPS = 150;
 
 /** What all seeds together have seen. */
 const seen = new Set<string>();
