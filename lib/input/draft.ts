@@ -38,9 +38,6 @@ export async function openDraft(name: string, place = resolve(name)): Promise<Dr
     const opened = await open(draft, "wx", found.mode & 0o777);
     await opened.chmod(found.mode & 0o777); // whatever the umask is
     return opened;
-  }).catch((error) => {
-    forget();
-    throw error;
   });
   const bytesTo = {
     write: async (bytes: Uint8Array) => (await file.write(bytes)).bytesWritten,

@@ -23,9 +23,9 @@ import { type Client, loadDriver, type Pool, type PoolClient } from "./driver.ts
 import { OneConnection } from "./one_connection.ts";
 
 /**
- * The SQL that is particular to PostgreSQL. Compares texts byte by byte, regardless of the database's locale. The checks use no bounded
- * repetition, because in a regular expression it takes PostgreSQL longer than the rest of an
- * import.
+ * The SQL that is particular to PostgreSQL. Compares texts byte by byte, regardless of the database's
+ * locale. The checks use no bounded repetition, because in a regular expression it takes PostgreSQL
+ * longer than the rest of an import.
  */
 const DIALECT: Dialect = {
   uuidKey: (column) =>
