@@ -16,14 +16,15 @@ export function newPrefix(): string {
   return `test ${++prefixes}`;
 }
 
-/** Opens empty storage under a prefix of a store. */
+/** Opens empty storage under a prefix of a store, which may be behind another port. */
 export async function openBucket(
   store: S3Store,
   engine?: Engine,
   prefix = newPrefix(),
+  port = store.port,
 ): Promise<MediaSubject> {
   const database = engine ?? await openMemoryEngine();
-  const content = new BucketContent(settingsOf(store, prefix));
+  const content = new BucketContent(settingsOf(store, prefix, port));
   return subjectOn(storageOn(database, content), {
     replaced: 502,
     async damage({ digest }, bytes) {
@@ -38,9 +39,9 @@ export async function openBucket(
   });
 }
 
-/** Returns the environment of a server. */
-export function settingsOf(store: S3Store, prefix: string): BucketSettings {
-  const environment = store.environment(prefix);
+/** Returns the settings of a server. */
+export function settingsOf(store: S3Store, prefix: string, port = store.port): BucketSettings {
+  const environment = store.environment(prefix, port);
   const { content } = readConfig((name) => environment[name], "command");
   if (content.kind !== "bucket") throw new TypeError("CONTENT is not a bucket");
   return content;

@@ -127,14 +127,14 @@ export class S3Store implements AsyncDisposable {
     return this.ports.proxy;
   }
 
-  /** Returns the environment of a server that uses it, with a key `prefix`. */
-  environment(prefix: string): Record<string, string> {
+  /** Returns the environment of a server that uses it at a port, with a key `prefix`. */
+  environment(prefix: string, port = this.port): Record<string, string> {
     return {
       CONTENT: `s3://${BUCKET}/${prefix}`,
       AWS_ACCESS_KEY_ID: ACCESS_KEY,
       AWS_SECRET_ACCESS_KEY: SECRET_KEY,
       AWS_REGION: REGION,
-      AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${this.port}`,
+      AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${port}`,
     };
   }
 

@@ -51,7 +51,7 @@ export class ScriptedStore implements AsyncDisposable {
       ...{ kind: "bucket", bucket: "media", prefix: "p", region: "us-east-1" },
       endpoint: `http://127.0.0.1:${this.port}`,
       ...{ accessKeyId: "key", secretAccessKey: "secret" },
-      timeoutMs: 4_000, // a busy machine opens 256 connections in two seconds
+      timeoutMs: 4_000,
     };
   }
 
