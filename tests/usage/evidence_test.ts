@@ -26,7 +26,7 @@ interface Scene {
   readonly relay: Relay;
   readonly query: (sql: string) => Promise<string[]>;
   readonly calls: () => Promise<number>;
-  /** Makes calls by so many names that a heartbeat has two parts: the first of 100. */
+  /** Makes calls by so many names that the next heartbeat has two parts: the first of 100. */
   readonly callByMany: () => Promise<void>;
   readonly ask: () => ReturnType<typeof askVerdict>;
 }
@@ -45,10 +45,15 @@ async function onPostgres(body: (scene: Scene) => Promise<void>): Promise<void> 
       calls: () => callsIn({ execute }),
       ask: () => askVerdict(postgres().urlOf(name)),
       async callByMany() {
+        const { onSent, onReceived } = relay;
+        const { promise: called, resolve } = Promise.withResolvers<void>();
+        relay.onSent = (text) => called.then(() => onSent(text));
+        relay.onReceived = (text) => called.then(() => onReceived(text));
         for (let index = 0; index < 150; index++) {
           const fields = { "User-Agent": `App-${index}` };
           await requestRaw(server.port, "HEAD", `/audio/${newToken()}`, fields);
         }
+        resolve();
       },
     });
   });

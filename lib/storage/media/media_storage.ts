@@ -65,11 +65,10 @@ export class MediaStorage implements ItemStorage, CacheableStorage {
   }
 
   async check(): Promise<void> {
-    const halves = Promise.all([
-      this.catalogue.version(),
-      this.#contentId === undefined ? undefined : this.content.check(this.#contentId),
-    ]);
-    if (await fulfilledWithin(CHECK_TIMEOUT_MS, halves)) return;
+    const id = this.#contentId;
+    const checking = this.catalogue.version()
+      .then(() => id === undefined ? undefined : this.content.check(id));
+    if (await fulfilledWithin(CHECK_TIMEOUT_MS, checking)) return;
     throw new StorageError("storage", `no answer within ${CHECK_TIMEOUT_MS / 1000} s`);
   }
 
