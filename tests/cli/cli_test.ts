@@ -10,14 +10,13 @@ import { linkedItem } from "../storage/media/media_storage_suite.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { plainHandler } from "../support/handlers.ts";
 import { openLocal } from "../support/local_storage.ts";
-import { inFolder, media, mediaCommand, mediaHere } from "../support/media_cli.ts";
+import { inFolder, media, mediaCommand, mediaHere, mediaInShell } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { captureOutput } from "../support/output.ts";
-import { fromRoot, SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
+import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { LINUX, needing, program, shared, type Test } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { ROUTES, underPolicy } from "../support/routes.ts";
-import { storageIn } from "../support/server.ts";
 
 const test = needing("processes");
 const onPostgres = needing(...POSTGRES);
@@ -282,14 +281,10 @@ needing("processes", LINUX, program("sh"))(
         0,
       );
       for (const args of [["list"], ["--help"], ["publish", "--help"]]) {
-        const run = ["run", "--no-prompt", "--allow-all", fromRoot("main.ts"), "media", ...args];
-        const { code, stderr } = await new Deno.Command("sh", {
-          args: ["-c", '"$0" "$@" >/dev/full', Deno.execPath(), ...run],
-          env: { ...storageIn(folder), NO_COLOR: "1" },
-        }).output();
+        const { code, stderr } = await mediaInShell(folder, '"$0" "$@" >/dev/full', args);
         assertEquals(code, 1, args.join(" "));
         assertMatch(
-          new TextDecoder().decode(stderr),
+          stderr,
           /^media: The output cannot be written \(No space left on device[^\n]*\)\n$/,
         );
       }

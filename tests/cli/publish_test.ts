@@ -9,12 +9,14 @@ import {
   makeCatalogue,
   mediaCommand,
   mediaHere,
+  mediaInShell,
   mediaTask,
+  onTerminal,
   operatorEnvironment,
   taskArguments,
 } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
-import { fromRoot, SAMPLE_MP3 } from "../support/paths.ts";
+import { SAMPLE_MP3 } from "../support/paths.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
 import { refusal, response, ScriptedStore } from "../support/scripted_store.ts";
 import { wav } from "../support/wav.ts";
@@ -331,16 +333,11 @@ needing("processes", LINUX, program("sh"))(
     inFolder(async (folder) => {
       await makeCatalogue(folder);
       // SQLite cannot make the index of its log, which has 32 kB. `ulimit` counts 512 bytes.
-      const { code, stderr } = await new Deno.Command("sh", {
-        args: [
-          ...["-c", `trap "" XFSZ; ulimit -f 40; exec "$0" "$@"`, Deno.execPath()],
-          ...["run", "--no-prompt", "--allow-all", fromRoot("main.ts"), "media", "list"],
-        ],
-        ...operatorEnvironment(folder),
-      }).output();
+      const script = `trap "" XFSZ; ulimit -f 40; exec "$0" "$@"`;
+      const { code, stderr } = await mediaInShell(folder, script, ["list"]);
       assertEquals(code, 1);
       assertMatch(
-        new TextDecoder().decode(stderr),
+        stderr,
         /^media: sqlite: .* \(DATABASE_URL\) cannot be opened \(The disk is full\)\n$/,
       );
     }),
@@ -353,25 +350,11 @@ needing("processes", LINUX, program("sh"))(
       const sources = await makeFour(folder, 3e6);
       await makeCatalogue(folder);
       // No file may be longer than a megabyte; `ulimit` counts in blocks of 512 bytes.
-      const limited = await new Deno.Command("sh", {
-        args: [
-          ...["-c", `trap "" XFSZ; ulimit -f 2000; exec "$0" "$@"`, Deno.execPath()],
-          ...[
-            "run",
-            "--no-prompt",
-            "--allow-all",
-            fromRoot("main.ts"),
-            "media",
-            "publish",
-            sources,
-          ],
-        ],
-        ...operatorEnvironment(folder),
-      }).output();
-      const errors = new TextDecoder().decode(limited.stderr);
+      const script = `trap "" XFSZ; ulimit -f 2000; exec "$0" "$@"`;
+      const limited = await mediaInShell(folder, script, ["publish", sources]);
       assertEquals(limited.code, 1);
-      assertMatch(new TextDecoder().decode(limited.stdout), /^published {2}[^\n]*\/a\.mp3\n$/);
-      const [, summary, message, ...rest] = errors.split("\n");
+      assertMatch(limited.stdout, /^published {2}[^\n]*\/a\.mp3\n$/);
+      const [, summary, message, ...rest] = limited.stderr.split("\n");
       assertEquals(summary, "Published 1, skipped 0 (already published), refused 1");
       assertMatch(
         message ?? "",
@@ -404,12 +387,7 @@ needing("processes", LINUX, program("script"))(
       }
       await mediaHere(folder, ["publish", `${folder}/media/a`]);
       const args = ["publish", "--language", "en", `${folder}/media`];
-      const command = [Deno.execPath(), ...taskArguments(args, ["--quiet"])];
-      const { code, stdout } = await new Deno.Command("script", {
-        args: ["--quiet", "--return", "--flush", "--command", command.join(" "), "/dev/null"],
-        ...operatorEnvironment(folder),
-        stdin: "null",
-      }).output();
+      const { code, stdout } = await onTerminal(folder, args).output();
       const shown = new TextDecoder().decode(stdout).replaceAll("\x1b", "␛");
       assertEquals(code, 0, shown);
       assertMatch(shown, /\[\?7l\d\d?% \| \w+ing b\.wav\W/);

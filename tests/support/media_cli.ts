@@ -92,6 +92,35 @@ export function mediaTask(
   );
 }
 
+/** Returns a command to spawn on a terminal, by its task. */
+export function onTerminal(folder: string, args: string[]): Deno.Command {
+  const command = [Deno.execPath(), ...taskArguments(args, ["--quiet"])].join(" ");
+  return new Deno.Command("script", {
+    args: ["--quiet", "--return", "--flush", "--command", command, "/dev/null"],
+    ...operatorEnvironment(folder),
+    stdin: "null",
+    stdout: "piped",
+  });
+}
+
+/** Runs a command from a script of the shell, for which it is `"$0" "$@"`. */
+export function mediaInShell(
+  folder: string,
+  script: string,
+  args: string[],
+): Promise<CommandResult> {
+  const main = ["run", "--no-prompt", "--allow-all", MAIN, "media", ...args];
+  return result(
+    new Deno.Command("sh", {
+      args: ["-c", script, Deno.execPath(), ...main],
+      ...operatorEnvironment(folder),
+      stdin: "null",
+      stdout: "piped",
+      stderr: "piped",
+    }),
+  );
+}
+
 /** Returns an operator's environment, without the INIT_CWD that `deno task test` has set. */
 export function operatorEnvironment(folder: string): Pick<Deno.CommandOptions, "env" | "clearEnv"> {
   const { INIT_CWD: _, ...environment } = Deno.env.toObject();
