@@ -8,9 +8,10 @@ import {
   mediaCommand,
   mediaHere,
   mediaTask,
+  onTerminal,
   operatorEnvironment,
+  result,
   taskArguments,
-  withoutCreation,
 } from "../support/media_cli.ts";
 import { fromRoot, SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { LINUX, needing, program, shared } from "../support/permissions.ts";
@@ -49,6 +50,18 @@ function objectsOf(count: number): object[] {
   });
 }
 
+/** Writes lines to `in` in a folder, and imports that file. */
+async function importing(folder: string, input: string | readonly object[], ...args: string[]) {
+  const text = typeof input === "string" ? input : toLines(input);
+  await Deno.writeTextFile(`${folder}/in`, text);
+  return await mediaHere(folder, ["import", `${folder}/in`, ...args]);
+}
+
+/** Makes objects to import that need no content in storage. */
+const linksOf = (count: number) => objectsOf(count).filter((object) => !("sha256" in object));
+
+const namesIn = (folder: string) => [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
+
 /** Exports a catalogue. */
 async function exported(folder: string, environment: Environment = {}): Promise<string> {
   const { code, stdout, stderr } = await mediaHere(folder, ["export"], environment);
@@ -69,18 +82,17 @@ test("media import adds valid lines, refuses the rest, and running servers see i
       { location: "https://h/a", kind: "audio", token: url },
       { token: gone, state: "unpublished", kind: "audio" },
     ]) + bad.join("");
-    const [input, rejects] = [`${folder}/in.ndjson`, `${folder}/rejects`];
-    await Deno.writeTextFile(input, lines.trimEnd()); // rejects end with a newline all the same
+    const text = lines.trimEnd(); // rejects end with a newline all the same
+    const rejects = `${folder}/rejects`;
     await Deno.writeTextFile(
       rejects,
       "of an earlier run, and longer than what comes now".repeat(9),
     );
-    const dry = await mediaHere(folder, ["import", "--dry-run", input]);
+    const dry = await importing(folder, text, "--dry-run");
     assertEquals(dry.stdout, "Dry run. Would be added: 3; unchanged: 0; refused: 2\n");
     assertEquals([dry.code, await exported(folder)], [1, ""]);
-    const args = ["import", input, "--rejects", rejects];
     assertEquals([await head(file), await head(url)], [404, 404]);
-    const first = await mediaHere(folder, args);
+    const first = await importing(folder, text, "--rejects", rejects);
     assertEquals(first.code, 1);
     assertEquals(first.stdout, "Added: 3; unchanged: 0; refused: 2\n");
     assertMatch(
@@ -92,32 +104,27 @@ test("media import adds valid lines, refuses the rest, and running servers see i
     await new Promise((resolve) => setTimeout(resolve, 100)); // until the server sees it
     assertEquals([await head(file), await head(url), await head(gone)], [200, 307, 410]);
 
-    const again = await mediaHere(folder, [...args, "--json"]);
+    const again = await importing(folder, text, "--rejects", rejects, "--json");
     assertEquals(again.code, 1);
+    const counts = { added: 0, unchanged: 3, refused: 2, unpublished: 0, renewed: 0 };
     assertEquals(again.stdout.trim().split("\n").map((line) => JSON.parse(line)), [
       { line: 4, outcome: "refused", reason: reasons[0] },
       { line: 5, outcome: "refused", reason: reasons[1] },
-      {
-        added: 0,
-        unchanged: 3,
-        refused: 2,
-        unpublished: 0,
-        renewed: 0,
-        dryRun: false,
-        complete: true,
-      },
+      { ...counts, dryRun: false, complete: true },
     ]);
     assertEquals(await Deno.readTextFile(rejects), bad.join(""));
   }));
 
-test("media import refuses unusable files, and does not change them", () =>
+test("media import refuses unusable files, does not change them, and creates nothing", () =>
   inFolder(async (folder) => {
-    const input = `${folder}/in.ndjson`;
+    const [input, array] = [`${folder}/in`, `${folder}/array`];
     await Deno.writeTextFile(input, toLines([{ path: SAMPLE_MP3 }]));
+    await Deno.writeTextFile(array, '[\n{"location":"https://h/a","kind":"audio"}\n]\n');
     await Deno.link(input, `${folder}/link`);
     const rows: [args: string[], message: RegExp][] = [
       [[`${folder}/none`], /^media: [^\n]*\/none"\n$/],
       [[folder], /^media: ".*" is a folder, not a file\n$/],
+      [[array], /^media: Line 1 is "\["; [^\n]*\n$/],
       [[input, "--rejects", `${folder}/link`], /is the file being imported; give another/],
       [[input, "--rejects", `${folder}/no/such`], /^media: ".*\/no\/such" cannot be written \(/],
     ];
@@ -125,6 +132,7 @@ test("media import refuses unusable files, and does not change them", () =>
       const { code, stdout, stderr } = await media(folder, ["import", ...args]);
       assertEquals([code, stdout], [1, ""]);
       assertMatch(stderr, message);
+      if (args.length === 1) assertEquals(namesIn(folder), ["array", "in", "link"]);
     }
     assertEquals(await Deno.readTextFile(input), toLines([{ path: SAMPLE_MP3 }]));
   }));
@@ -135,8 +143,8 @@ test("media refuses the files of storage as input and output, by whatever name",
     const [catalogue, stored] = [`${folder}/catalogue.sqlite`, `${folder}/files/bc/${MP3.sha256}`];
     const paths = [catalogue, `${catalogue}-ledger`, stored];
     const [input, rejects] = [`${folder}/in`, `${folder}/rejects`];
-    await Deno.writeTextFile(input, toLines(paths.map((path) => ({ path, type: "audio/mpeg" }))));
-    const refused = await mediaHere(folder, ["import", input, "--json", "--rejects", rejects]);
+    const lines = paths.map((path) => ({ path, type: "audio/mpeg" }));
+    const refused = await importing(folder, lines, "--json", "--rejects", rejects);
     for (const [index, line] of refused.stdout.split("\n").slice(0, 3).entries()) {
       assertEquals(
         JSON.parse(line).reason,
@@ -175,7 +183,7 @@ test("media refuses the files of storage as input and output, by whatever name",
 
 test("media import reports what it has done when it is stopped while it waits for input", () =>
   inFolder(async (folder) => {
-    const objects = objectsOf(1_000).filter((object) => !("sha256" in object));
+    const objects = linksOf(1_000);
     const count = objects.length;
     await makeCatalogue(folder);
     const [rejects, link] = [`${folder}/rejects`, `${folder}/link`];
@@ -205,21 +213,15 @@ test("media import reports what it has done when it is stopped while it waits fo
     assertMatch(stderr, /^media: line 1: "nonsense" .*\nmedia: stopped by SIGINT\n$/);
     const { mode } = await Deno.lstat(rejects);
     assertEquals([await Deno.readTextFile(link), mode], ["nonsense\n", 0o100600]);
-    const names = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
-    assertEquals(names.filter((name) => name.startsWith(".")), [], "a draft is left");
+    assertEquals(namesIn(folder).filter((name) => name.startsWith(".")), [], "a draft is left");
   }));
 
 test("media import says which line is too long, and what to do", () =>
   inFolder(async (folder) => {
-    const input = `${folder}/in.ndjson`;
-    const lines = toLines(objectsOf(30).filter((object) => !("sha256" in object)));
+    const lines = toLines(linksOf(30));
     const count = lines.split("\n").length - 1;
-    await Deno.writeTextFile(
-      input,
-      `${lines}{"name":"${"x".repeat(70_000)}"}
-${lines}`,
-    );
-    const { code, stdout, stderr } = await mediaHere(folder, ["import", input, "--json"]);
+    const text = `${lines}{"name":"${"x".repeat(70_000)}"}\n${lines}`;
+    const { code, stdout, stderr } = await importing(folder, text, "--json");
     const { added, complete } = JSON.parse(stdout);
     assertEquals([code, added, complete], [1, count, false]);
     const line = count + 1;
@@ -241,8 +243,7 @@ test("media import that is killed leaves its rejects under a name that says what
     await Promise.all([child.status, child.stdout.cancel(), reader.cancel()]);
     await writer.close().catch(() => {}); // the reader is gone
     assertEquals(await Deno.readTextFile(rejects), "of an earlier run");
-    const names = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
-    const [left = "", ...others] = names.filter((name) => name.startsWith("."));
+    const [left = "", ...others] = namesIn(folder).filter((name) => name.startsWith("."));
     assertMatch(left, /^\.unfinished-[0-9a-f-]{36}$/);
     assertEquals([others, await Deno.readTextFile(`${folder}/${left}`)], [[], "{}\n"]);
   }));
@@ -280,8 +281,7 @@ test("media import reads a spreadsheet's CSV whole, as it reads the same in JSON
       wrong.stderr,
       /^media: line 7: "token" is ""; .*\nmedia: .* cannot be opened .*\n$/,
     );
-    const before = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
-    assertEquals(before.toSorted(), [...names, "sheet.csv", "wrong.csv"].toSorted());
+    assertEquals(namesIn(folder), [...names, "sheet.csv", "wrong.csv"].toSorted());
     await makeCatalogue(folder);
     for (
       const [args, stdout] of [
@@ -313,21 +313,19 @@ test("media import reads a spreadsheet's CSV whole, as it reads the same in JSON
 test("media import writes refused rows of CSV so that they import again once corrected", () =>
   inFolder(async (folder) => {
     await makeCatalogue(folder);
-    const [file, rejects] = [`${folder}/in.csv`, `${folder}/rejects.csv`];
+    const rejects = `${folder}/rejects.csv`;
     const header = "\ufeffsep=;\r\nlocation;kind;publishedAt\r\n";
     const bad = ['"https://h/\n2";audio;\r\n', "https://h/4;audio;03/02/2024"];
-    await Deno.writeTextFile(
-      file,
-      `${header}https://h/1;audio;\r\n${bad[0]}https://h/3;video;2024-03-02\r\n${bad[1]}`,
-    );
-    const args = ["import", file, "--rejects", rejects];
-    const dry = await mediaHere(folder, ["import", file, "--dry-run", "--json"]);
+    const text = `${header}https://h/1;audio;\r\n${bad[0]}https://h/3;video;2024-03-02\r\n${
+      bad[1]
+    }`;
+    const dry = await importing(folder, text, "--dry-run", "--json");
     const outcomes = dry.stdout.trim().split("\n").map((line) => JSON.parse(line));
     assertEquals(outcomes.map(({ line, lastLine }) => [line, lastLine]).slice(0, 2), [
       [4, 5],
       [7, undefined],
     ]);
-    const first = await mediaHere(folder, args);
+    const first = await importing(folder, text, "--rejects", rejects);
     assertEquals([first.code, first.stdout], [1, "Added: 2; unchanged: 0; refused: 2\n"]);
     assertMatch(
       first.stderr,
@@ -336,8 +334,7 @@ test("media import writes refused rows of CSV so that they import again once cor
     const written = await Deno.readTextFile(rejects);
     assertEquals(written, `${header}${bad[0]}${bad[1]}\n`);
     const corrected = written.replace("\n2", "2").replace("03/02/2024", "2024-03-02");
-    await Deno.writeTextFile(file, corrected);
-    const second = await mediaHere(folder, args);
+    const second = await importing(folder, corrected, "--rejects", rejects);
     assertEquals(second, { code: 0, stdout: "Added: 2; unchanged: 0; refused: 0\n", stderr: "" });
     assertEquals(await Deno.readTextFile(rejects), "");
   }));
@@ -365,9 +362,7 @@ test("media import writes refused lines to standard output for -, and all else e
     );
     assertEquals(await Deno.readTextFile(file), text);
     await Deno.remove(file);
-    await Deno.writeTextFile(`${folder}/in.csv`, text);
-    const args = ["import", `${folder}/in.csv`, "--rejects", "-"];
-    const json = await mediaHere(folder, [...args, "--json"]);
+    const json = await importing(folder, text, "--rejects", "-", "--json");
     assertEquals([json.code, json.stdout], [2, ""]);
     assertMatch(json.stderr, /^error: option '--rejects -' cannot be used with option '--json'\n/);
     assertThrows(() => Deno.statSync(file), Deno.errors.NotFound);
@@ -376,72 +371,33 @@ test("media import writes refused lines to standard output for -, and all else e
 test("media import takes what tools write for a missing value as none, and the rest from its rejects", () =>
   inFolder(async (folder) => {
     await makeCatalogue(folder);
-    const [file, rejects] = [`${folder}/in.csv`, `${folder}/rejects.csv`];
-    const forms = ["NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "undefined", "\\N"];
-    for (const [index, form] of forms.entries()) {
-      const [end, quote] = [index % 2 === 0 ? "\n" : "\r\n", index % 3 === 0 ? '"' : ""];
-      const row = (...cells: string[]) => cells.map((cell) => quote + cell + quote).join(",") + end;
-      const [token, other, url] = [newToken(), newToken(), `https://h/${index}`];
-      const header = row("token", "location", "kind", "length", "publishedAt");
-      const bad = [row(other, url, form, form, form), row(form, url, "audio", form, "")];
-      await Deno.writeTextFile(file, header + row(token, url, "audio", form, form) + bad.join(""));
-      const args = ["import", file, "--rejects", rejects];
-      const first = await mediaHere(folder, args);
-      assertEquals(first.stdout, "Added: 1; unchanged: 0; refused: 2\n");
-      const [third = "", fourth = ""] = first.stderr.split("\n");
-      assertStringIncludes(third, 'media: line 3: "kind" is missing; ');
-      assertStringIncludes(third, `"kind" is "${form}", `);
-      assertStringIncludes(fourth, `media: line 4: "token" is "${form}"; `);
-      assertEquals(await Deno.readTextFile(rejects), header + bad.join(""));
-      const kindly = row(other, url, "video", form, form);
-      await Deno.writeTextFile(
-        file,
-        (await Deno.readTextFile(rejects)).replace(bad[0] ?? "", kindly),
-      );
-      const second = await mediaHere(folder, [...args, "--derive-tokens"]);
-      assertEquals(second, { code: 0, stdout: "Added: 2; unchanged: 0; refused: 0\n", stderr: "" });
-      const again = await mediaHere(folder, args); // needs the option again
-      assertEquals([again.code, again.stdout], [1, "Added: 0; unchanged: 1; refused: 1\n"]);
-    }
-    const json = toLines([{ location: "https://h/null", kind: "audio", token: null }]);
-    await Deno.writeTextFile(file, json);
-    assertEquals((await mediaHere(folder, ["import", file])).code, 1);
-    assertEquals((await mediaHere(folder, ["import", file, "--derive-tokens"])).code, 0);
+    const rejects = `${folder}/rejects.csv`;
+    const [token, other] = [newToken(), newToken()];
+    const header = "token,location,kind,length\n";
+    const bad = [`${other},https://h/a,NA,NaN\n`, "NULL,https://h/a,audio,\n"];
+    const text = `${header}${token},https://h/a,audio,NA\n${bad.join("")}`;
+    const first = await importing(folder, text, "--rejects", rejects);
+    assertEquals(first.stdout, "Added: 1; unchanged: 0; refused: 2\n");
+    const [third = "", fourth = ""] = first.stderr.split("\n");
+    assertStringIncludes(third, '"kind" is "NA", ');
+    assertStringIncludes(fourth, 'media: line 4: "token" is "NULL"; ');
+    const written = await Deno.readTextFile(rejects);
+    assertEquals(written, header + bad.join(""));
+    const kindly = written.replace(",NA,", ",video,");
+    const second = await importing(folder, kindly, "--derive-tokens");
+    assertEquals(second, { code: 0, stdout: "Added: 2; unchanged: 0; refused: 0\n", stderr: "" });
+    const again = await importing(folder, kindly); // needs the option again
+    assertEquals([again.code, again.stdout], [1, "Added: 0; unchanged: 1; refused: 1\n"]);
   }));
 
 test("media import refuses what it cannot detect by the name of a member, not of an option", () =>
   inFolder(async (folder) => {
     await Deno.writeTextFile(`${folder}/a.mp3`, "no sound");
     await Deno.writeFile(`${folder}/b.mp4`, iso("isom"));
-    const input = `${folder}/in`;
-    await Deno.writeTextFile(input, toLines([{ path: "a.mp3" }, { path: "b.mp4" }]));
-    const { stderr } = await mediaTask(folder, folder, ["import", input], ["--quiet"]);
+    await Deno.writeTextFile(`${folder}/in`, toLines([{ path: "a.mp3" }, { path: "b.mp4" }]));
+    const { stderr } = await mediaTask(folder, folder, ["import", "in"], ["--quiet"]);
     assertMatch(stderr, /a.mp3" .* as "type"\n/);
     assertMatch(stderr, /b.mp4" .* as "kind"\n/);
-  }));
-
-test("media import refuses a file of another format or encoding once, and creates nothing", () =>
-  inFolder(async (folder) => {
-    const file = `${folder}/in`;
-    const rows: [text: string, message: RegExp][] = [
-      [
-        "a.mp3\n".repeat(3_000),
-        /^media: Line 1 is "a.mp3"; /,
-      ],
-      [`${"{\0}\0\n\0".repeat(3_000)}`, /^media: .* UTF-16; /],
-      [
-        '[\n{"location":"https://h/a","kind":"audio"},\n{"location":"https://h/b","kind":"audio"}\n]\n',
-        /^media: Line 1 is "\["; .* For an array: jq --compact-output "\.\[\]", or [^\n]*\n$/,
-      ],
-    ];
-    for (const [text, message] of rows) {
-      await Deno.writeTextFile(file, text);
-      const { code, stdout, stderr } = await media(folder, ["import", file]);
-      assertEquals([code, stdout, stderr.trimEnd().split("\n").length], [1, "", 1]);
-      assertMatch(stderr, message);
-    }
-    const names = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
-    assertEquals(names, ["in"]);
   }));
 
 test("media import prints twenty refusals of each kind, and counts the others", () =>
@@ -449,11 +405,9 @@ test("media import prints twenty refusals of each kind, and counts the others", 
     const files = Array.from({ length: 25 }, (_, index) => ({ path: `/none/"a" ${index}.mp3` }));
     const urls = Array.from({ length: 3 }, () => ({ location: "https://h/a", kind: "radio" }));
     const last = { path: "/none/b.mp3", language: "english!" };
-    const [input, rejects] = [`${folder}/in`, `${folder}/rejects`];
+    const rejects = `${folder}/rejects`;
     const text = toLines([...files, ...urls, last]);
-    await Deno.writeTextFile(input, text);
-    const args = ["import", input, "--rejects", rejects];
-    const { stdout, stderr } = await mediaHere(folder, args);
+    const { stdout, stderr } = await importing(folder, text, "--rejects", rejects);
     assertEquals(stdout, "Added: 0; unchanged: 0; refused: 29\n");
     const refused = stderr.trimEnd().split("\n");
     assertEquals(
@@ -470,13 +424,12 @@ test("media import prints twenty refusals of each kind, and counts the others", 
     );
     assertEquals(shown, expected);
     assertEquals(await Deno.readTextFile(rejects), text);
-    const json = await mediaHere(folder, ["import", input, "--json"]);
+    const json = await importing(folder, text, "--json");
     assertEquals([json.stdout.split("\n").length, json.stderr], [31, ""]);
   }));
 
 test("media import counts refusals by what is wrong, whatever the values are", () =>
   inFolder(async (folder) => {
-    const input = `${folder}/in`;
     type Row = [what: string, line: (index: number) => string, header?: string];
     const rows: Row[] = [
       ["too many values", (index) => `a.mp3,${"x,".repeat(index + 1)}x`, "path"],
@@ -492,12 +445,9 @@ test("media import counts refusals by what is wrong, whatever the values are", (
       ["a folder", (index) => JSON.stringify({ path: `/${"./".repeat(index)}` })],
     ];
     for (const [what, line, header] of rows) {
-      const lines = Array.from({ length: 25 }, (_, index) => line(index));
-      await Deno.writeTextFile(
-        input,
-        [...header === undefined ? [] : [header], ...lines, ""].join("\n"),
-      );
-      const { stdout, stderr } = await mediaHere(folder, ["import", input]);
+      const lines = Array.from({ length: 25 }, (_, index) => `${line(index)}\n`).join("");
+      const text = header === undefined ? lines : `${header}\n${lines}`;
+      const { stdout, stderr } = await importing(folder, text);
       assertMatch(stdout, /; refused: 2[56]\n$/, what);
       assertMatch(stderr, /\nmedia: 5 more lines refused like line \d+; [^\n]+\n$/, what);
       const shown = stderr.split("\n").filter((text) => text.startsWith("media: line "));
@@ -516,9 +466,7 @@ test("media import of a catalogue whose content was not copied states that once"
       ...{ token: newToken(), sha256: index.toString(16).padStart(64, "0") },
       ...{ length: 5, type: "audio/mpeg" },
     }));
-    const input = `${folder}/in`;
-    await Deno.writeTextFile(input, toLines([...contents, { path: "/none" }]));
-    const none = await mediaHere(folder, ["import", input]);
+    const none = await importing(folder, [...contents, { path: "/none" }]);
     assertEquals(none.stdout, "Added: 0; unchanged: 0; refused: 3,001\n");
     const [line = "", ...summary] = none.stderr.split("\n");
     assertMatch(line, /^media: line 3001: .*"\/none"$/);
@@ -528,8 +476,7 @@ test("media import of a catalogue whose content was not copied states that once"
       "",
     ]);
     assertEquals((await mediaHere(folder, ["publish", SAMPLE_MP3])).code, 0);
-    await Deno.writeTextFile(input, toLines([...contents, MP3]));
-    const some = await mediaHere(folder, ["import", input]);
+    const some = await importing(folder, [...contents, MP3]);
     assertEquals(some.stdout, "Added: 1; unchanged: 0; refused: 3,000\n");
     const lines = some.stderr.trimEnd().split("\n");
     assertEquals(lines.length, 21);
@@ -561,14 +508,15 @@ needing("processes", LINUX, program("bash"), program("jq"))(
       const { env, clearEnv } = operatorEnvironment(folder);
       const run = async (recipe: string) => {
         const command = `deno task --quiet --cwd '${fromRoot(".")}' media "$@"`;
-        const { code, stdout, stderr } = await new Deno.Command("bash", {
-          args: ["-c", `media-head() { ${command}; }\n${recipe}`],
-          cwd: `${folder}/files here`,
-          env: { ...env, PATH: `${folder}/bin:${env?.["PATH"]}` },
-          ...clearEnv === undefined ? {} : { clearEnv },
-        }).output();
-        const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
-        return { code, stdout: decode(stdout), stderr: withoutCreation(decode(stderr)) };
+        return await result(
+          new Deno.Command("bash", {
+            args: ["-c", `media-head() { ${command}; }\n${recipe}`],
+            cwd: `${folder}/files here`,
+            env: { ...env, PATH: `${folder}/bin:${env?.["PATH"]}` },
+            ...clearEnv === undefined ? {} : { clearEnv },
+            ...{ stdin: "null", stdout: "piped", stderr: "piped" },
+          }),
+        );
       };
       const added = "Added: 1; unchanged: 0; refused: 0\n";
       assertEquals(await run(byCsv), { code: 0, stdout: "", stderr: added });
@@ -593,18 +541,11 @@ needing("processes", LINUX, program("script"))(
       await makeCatalogue(folder);
       await Deno.writeFile(`${folder}/b.wav`, wav(0, 2_000));
       await mediaHere(folder, ["publish", SAMPLE_MP3]); // creates the lock of the folder
-      const all = [...objectsOf(4).slice(0, 2), { path: `${folder}/b.wav` }, ...objectsOf(40)];
-      const objects = all.filter((object) => !("sha256" in object));
+      const objects = [...linksOf(2), { path: `${folder}/b.wav` }, ...linksOf(40)];
       await Deno.writeTextFile(`${folder}/in`, toLines(objects));
-      const command = [Deno.execPath(), ...taskArguments(["import", `${folder}/in`], ["--quiet"])];
       const lock = await Deno.open(`${folder}/files/lock`);
       await lock.lock(true); // so that the import takes longer than a short task, which shows nothing
-      const child = new Deno.Command("script", {
-        args: ["--quiet", "--return", "--flush", "--command", command.join(" "), "/dev/null"],
-        ...operatorEnvironment(folder),
-        stdin: "null",
-        stdout: "piped",
-      }).spawn();
+      const child = onTerminal(folder, ["import", `${folder}/in`]).spawn();
       let shown = "";
       for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
         shown += text;
@@ -625,8 +566,7 @@ onPostgres(
       const { stdout } = await mediaHere(folder, ["publish", SAMPLE_MP3, "--json"]);
       const { token } = JSON.parse(stdout);
       assertEquals((await mediaHere(folder, ["unpublish", token])).code, 0);
-      await Deno.writeTextFile(`${folder}/more`, toLines(objectsOf(2_500)));
-      assertEquals((await mediaHere(folder, ["import", `${folder}/more`])).code, 0);
+      assertEquals((await importing(folder, objectsOf(2_500))).code, 0);
       const first = await exported(folder);
       assertEquals(first.split("\n").length, 2_504);
       const tokens = first.trim().split("\n").map((line) => JSON.parse(line).token);

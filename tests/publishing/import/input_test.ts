@@ -135,10 +135,8 @@ Deno.test("readInput() loses one line by an open quote, whatever the lines after
 });
 
 Deno.test("readInput() reads a missing value as empty, in CSV only", async () => {
-  const forms = [
-    ...["NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "undefined", "\\N"],
-  ];
-  const rows = forms.map((form) => `a.mp3,${form},${form},${form}\n`).join("");
+  const forms = ["NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "undefined", "\\N"];
+  const rows = forms.map((form) => `a.mp3,${form},"${form}",${form}\r\n`).join("");
   const { lines } = await readAll(`path,name,language,length\n${rows}`);
   assertEquals<unknown>(lines, forms.map((_, at) => [at + 2, { path: "a.mp3" }]));
   const others = ["na", "Na", "n/a", "NAN", "none", "Null", "-", "NA "];
