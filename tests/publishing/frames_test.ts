@@ -3,19 +3,16 @@
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { RefusedError } from "../../lib/errors/refused_error.ts";
-import { memoryBytes } from "../../lib/publishing/bytes.ts";
-import { detectMediaType } from "../../lib/publishing/media_type.ts";
 import { needing } from "../support/permissions.ts";
 import { ascii, box, iso, MPEG2_PACK, packet } from "./containers.ts";
+import { detect as detectContent } from "./detection.ts";
 import { type FrameName, FRAMES, frames } from "./frames.ts";
 
 const test = needing("environment");
 
-const detect = (...parts: Buffer[]) =>
-  detectMediaType("it", memoryBytes(new Uint8Array(Buffer.concat(parts))), {});
+const detect = (...parts: Buffer[]) => detectContent(Buffer.concat(parts));
 /** Detects content of which only the beginning can be read, as at a URL. */
-const detectBeginning = (...parts: Buffer[]) =>
-  detectMediaType("it", memoryBytes(new Uint8Array(Buffer.concat(parts)), false), {});
+const detectBeginning = (...parts: Buffer[]) => detectContent(Buffer.concat(parts), {}, false);
 
 function typeOf(name: FrameName): string {
   return name === "AAC"

@@ -2,9 +2,6 @@
 
 import { assertEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
-import { RefusedError } from "../../lib/errors/refused_error.ts";
-import { memoryBytes } from "../../lib/publishing/bytes.ts";
-import { detectMediaType } from "../../lib/publishing/media_type.ts";
 import { needing } from "../support/permissions.ts";
 import {
   ascii,
@@ -20,6 +17,7 @@ import {
   systemHeader,
   transport,
 } from "./containers.ts";
+import { outcomeOf } from "./detection.ts";
 import { frames } from "./frames.ts";
 
 // The package that detects formats reads the environment when it is loaded.
@@ -148,16 +146,6 @@ const OTHERWISE_NAMED = [
   "application/vnd.rn-realmedia",
   "image/mj2",
 ];
-
-async function outcomeOf(content: Buffer): Promise<string> {
-  try {
-    const detected = await detectMediaType("it", memoryBytes(new Uint8Array(content)), {});
-    return `${detected.kind} ${detected.type}`;
-  } catch (error) {
-    if (!(error instanceof RefusedError)) throw error;
-    return /--\w+$/.exec(error.message)?.[0] ?? error.message;
-  }
-}
 
 test("every audio and video type that is known is published by its tracks, or refused", async () => {
   const { fileTypeFromBuffer, supportedMimeTypes } = await import("file-type");

@@ -1,18 +1,17 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { RefusedError } from "../../lib/errors/refused_error.ts";
 import { StorageError } from "../../lib/errors/storage_error.ts";
-import { type Bytes, memoryBytes } from "../../lib/publishing/bytes.ts";
+import type { Bytes } from "../../lib/publishing/bytes.ts";
 import { detectMediaType, type Stated } from "../../lib/publishing/media_type.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
+import { detect } from "./detection.ts";
 import { frames } from "./frames.ts";
 
 // The package that detects formats reads the environment when it is loaded.
 const test = needing("environment");
 
 const ascii = (text: string) => Uint8Array.from(text, (char) => char.charCodeAt(0));
-const detect = (content: Uint8Array<ArrayBuffer>, stated: Stated = {}) =>
-  detectMediaType("it", memoryBytes(content), stated);
 
 const MP3 = frames("MP3", 2).toString("latin1");
 const FLAC = `fLaC\x80\0\0\x22${"\0".repeat(34)}\xff`;
@@ -45,8 +44,8 @@ test("detectMediaType() rethrows errors of reading", async () => {
   const lost = new StorageError("bucket", "gone");
   const read = (offset: number, length: number) =>
     offset > 0 ? Promise.reject(lost) : BOXES.read(offset, length);
-  const detect = () => detectMediaType("it", { ...BOXES, read }, {});
-  assert(await assertRejects(detect, StorageError) === lost);
+  const detecting = () => detectMediaType("it", { ...BOXES, read }, {});
+  assert(await assertRejects(detecting, StorageError) === lost);
 });
 
 // The formats themselves have a test of their own, which makes files of each.
@@ -58,8 +57,6 @@ test("detectMediaType() knows formats after tags, and some that file-type does n
       `BW64\xff\xff\xff\xffWAVEds64${DS64}${CHUNKS}`,
       "audio/wav",
     ],
-    ["AU", ".snd\0\0\0\x20\xff\xff\xff\xff\0\0\0\x01\0\0\x1f\x40............:", "audio/basic"],
-    ["MP3", MP3, "audio/mpeg"],
     ["MP3 with a tag", tagged("\0\0\0\0", 0, MP3), "audio/mpeg"],
     ["FLAC with a tag", tagged("\0\0\x01\x02", 130, FLAC), "audio/flac"],
     ["FLAC with two tags", tagged("\0\0\0\x02", 2, tagged("\0\0\0\x06", 6, FLAC)), "audio/flac"],

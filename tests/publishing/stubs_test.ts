@@ -3,10 +3,9 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { RefusedError } from "../../lib/errors/refused_error.ts";
-import { memoryBytes } from "../../lib/publishing/bytes.ts";
-import { detectMediaType } from "../../lib/publishing/media_type.ts";
 import { needing } from "../support/permissions.ts";
 import { ascii, iso, matroska, MPEG2_PACK, packet, page, systemHeader } from "./containers.ts";
+import { detect } from "./detection.ts";
 
 const test = needing("environment");
 
@@ -133,11 +132,9 @@ const ROWS: readonly Row[] = [
 
 test("a stub is refused, and so is an upload that was cut in its headers", async () => {
   for (const [what, text, type, isWhole] of ROWS) {
-    const content = new Uint8Array(ascii(text));
-    const detecting = () => detectMediaType("it", memoryBytes(content), {});
-    if (isWhole) assertEquals(await detecting(), { kind: "audio", type }, what);
+    if (isWhole) assertEquals(await detect(text), { kind: "audio", type }, what);
     else {
-      const { message } = await assertRejects(detecting, RefusedError, "", what);
+      const { message } = await assertRejects(() => detect(text), RefusedError, "", what);
       const fault = type.startsWith("audio/") ? "no sound" : "neither sound nor pictures";
       const remedy = "make sure that it is whole";
       assertEquals(message, `"it" begins as ${type}, but has ${fault}; ${remedy}`, what);
@@ -148,8 +145,7 @@ test("a stub is refused, and so is an upload that was cut in its headers", async
 test("the beginning of what is at a URL is no stub", async () => {
   for (const [what, text, type] of ROWS) {
     if (!/cut|without sound/.test(what)) continue;
-    const beginning = memoryBytes(new Uint8Array(ascii(text)), false);
-    const detecting = detectMediaType("it", beginning, { kind: "audio" });
-    assertEquals((await detecting).type, type.replace(/video\/(?!mpeg)/, "audio/"), what);
+    const found = await detect(text, { kind: "audio" }, false);
+    assertEquals(found.type, type.replace(/video\/(?!mpeg)/, "audio/"), what);
   }
 });
