@@ -10,12 +10,16 @@ import {
   parseFileName,
   type ProgressWatcher,
   publishFile,
+  type PublishOptions,
 } from "../../lib/publishing/publish.ts";
 import { InterruptedError } from "../../lib/cli/interruption.ts";
+import type { Step } from "../../lib/storage/content/content_store.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { isPrintable } from "../../lib/input/printable.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
+import { openBucket } from "../support/bucket_storage.ts";
 import { openLocal } from "../support/local_storage.ts";
+import type { MediaSubject } from "../support/media_subject.ts";
 import {
   inFolder,
   media,
@@ -24,14 +28,21 @@ import {
   operatorEnvironment,
 } from "../support/media_cli.ts";
 import { fromRoot, SAMPLE_MP3 } from "../support/paths.ts";
-import { needing, program } from "../support/permissions.ts";
+import { needing, program, shared, type Test } from "../support/permissions.ts";
+import { S3_STORE, S3Store } from "../support/s3_store.ts";
+import { wav } from "../support/wav.ts";
 
 const test = needing("processes");
+const store = shared(S3_STORE, () => S3Store.start());
 
 type Watched = Parameters<ProgressWatcher>[1];
 
-/** Staged files. */
-async function staged(folder: string): Promise<string[]> {
+/** Storage to publish into. */
+type Subject = MediaSubject & { readonly folder?: string };
+
+/** The files that are staged in a folder. */
+async function staged({ folder }: Subject): Promise<string[]> {
+  if (folder === undefined) return [];
   return (await Array.fromAsync(Deno.readDir(`${folder}/files/staged`))).map(({ name }) => name);
 }
 
@@ -130,62 +141,85 @@ test("media list and show escape terminal controls in names", async () => {
   assertMatch(shown.stdout, /\nname {10}a\\u202e\\u009b\\nb\n/);
 });
 
+/** Where content goes, and the steps in which a file is read on its way there. */
+const STORES: [place: string, register: Test, open: () => Promise<Subject>, steps: Step[]][] = [
+  ["a folder", needing("environment", "files"), () => openLocal(), ["copying"]],
+  ["a bucket", needing(...S3_STORE), () => openBucket(store()), ["hashing", "sending"]],
+];
+
+for (const [place, register, open, steps] of STORES) {
+  register(
+    `publishFile() into ${place} leaves nothing behind when it fails, in a process that continues`,
+    () =>
+      inFolder(async (folder) => {
+        await using subject = await open();
+        const { storage } = subject;
+        const path = `${folder}/a.wav`;
+        const content = wav(1, 1_000_000);
+        const publish = (options: PublishOptions) =>
+          publishFile(storage, path, { ...options, type: "audio/wav" });
+        const broken = () => {
+          throw new RangeError("broken");
+        };
+        const changed = `"${path}" changed while it was read`;
+        const rows: [change: (abort: () => void) => void, message: string][] = [
+          [() => Deno.truncateSync(path, 1_000), changed],
+          [() => Deno.writeFileSync(path, content.with(999_999, 1)), changed],
+          [broken, "broken"],
+          [(abort) => abort(), "stopped by SIGINT"],
+        ];
+        /** A bucket has all the bytes by the time that these are seen. */
+        const late: typeof rows = [
+          [() => Deno.writeFileSync(path, new Uint8Array(1), { append: true }), changed],
+          [() => Deno.utimeSync(path, 0, 0), changed],
+        ];
+        for (const failing of steps) {
+          for (const [change, message] of [...rows, ...failing === "sending" ? [] : late]) {
+            await Deno.writeFile(path, content);
+            const controller = new AbortController();
+            let isFirst = true;
+            const watch = async function* (chunks: AsyncIterable<Uint8Array>, { step }: Watched) {
+              for await (const chunk of chunks) {
+                if (step === failing && isFirst) {
+                  isFirst = false;
+                  change(() => controller.abort(new InterruptedError("SIGINT")));
+                }
+                yield chunk;
+              }
+            };
+            const { signal } = controller;
+            await assertRejects(() => publish({ watch, signal }), Error, message);
+            assertEquals([await subject.digests(), await staged(subject)], [[], []]);
+          }
+        }
+        await Deno.writeFile(path, content);
+        const token = newToken();
+        const attempts = await Promise.allSettled([1, 2, 3].map(() => publish({ token })));
+        const refusals = attempts.flatMap((each) =>
+          each.status === "rejected" ? [each.reason] : []
+        );
+        assertEquals(
+          refusals.map(String),
+          Array(2).fill(`RefusedError: Token "${token}" is taken`),
+        );
+        assertEquals(await staged(subject), []);
+        assertEquals((await Array.fromAsync(storage.catalogue.list())).length, 1);
+      }),
+  );
+}
+
 needing("environment", "files")(
-  "publishFile() leaves nothing behind when it fails, in a process that continues",
+  "publishFile() leaves nothing behind when aborted after all is copied",
   async () => {
     await using subject = await openLocal();
-    const { storage, folder } = subject;
-    const path = `${folder}/a.mp3`;
-    const restore = () => Deno.copyFile(SAMPLE_MP3, path);
-    const publishing = (change: () => void, signal?: AbortSignal) => {
-      const watch = async function* (chunks: AsyncIterable<Uint8Array>, { step }: Watched) {
-        for await (const chunk of chunks) {
-          if (step === "copying") change();
-          yield chunk;
-        }
-      };
-      return publishFile(storage, path, { watch, signal });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const watch = async function* (chunks: AsyncIterable<Uint8Array>, { step }: Watched) {
+      yield* chunks;
+      if (step === "copying") controller.abort(new InterruptedError("SIGINT"));
     };
-    const aborting = (attempt: (abort: () => void, signal: AbortSignal) => Promise<unknown>) => {
-      const controller = new AbortController();
-      return attempt(() => controller.abort(new InterruptedError("SIGINT")), controller.signal);
-    };
-    const broken = () => {
-      throw new RangeError("broken");
-    };
-    const append = () => Deno.writeFileSync(path, new Uint8Array(1), { append: true });
-    const rows: [what: string, attempt: () => Promise<unknown>, message: string][] = [
-      ["grows", () => publishing(append), "changed while it was read"],
-      ["shrinks", () => publishing(() => Deno.truncateSync(path, 1_000)), "changed while it was"],
-      ["is touched", () => publishing(() => Deno.utimeSync(path, 0, 0)), "changed while it was"],
-      ["breaks", () => publishing(broken), "broken"],
-      ["is copied when aborted", () => aborting(publishing), "stopped by SIGINT"],
-      [
-        "is copied in full when aborted",
-        () =>
-          aborting(async (abort, signal) => {
-            const watch = async function* (chunks: AsyncIterable<Uint8Array>, { step }: Watched) {
-              yield* chunks;
-              if (step === "copying") abort();
-            };
-            await publishFile(storage, path, { watch, signal });
-          }),
-        "stopped by SIGINT",
-      ],
-    ];
-    for (const [what, attempt, message] of rows) {
-      await restore();
-      await assertRejects(attempt, Error, message);
-      assertEquals([await subject.digests(), await staged(folder)], [[], []], what);
-    }
-    await restore();
-    const token = newToken();
-    const attempts = await Promise.allSettled(
-      [1, 2, 3].map(() => publishFile(storage, path, { token })),
-    );
-    const refusals = attempts.flatMap((each) => each.status === "rejected" ? [each.reason] : []);
-    assertEquals(refusals.map(String), Array(2).fill(`RefusedError: Token "${token}" is taken`));
-    assertEquals(await staged(folder), []);
-    assertEquals((await Array.fromAsync(storage.catalogue.list())).length, 1);
+    const publish = () => publishFile(subject.storage, SAMPLE_MP3, { watch, signal });
+    await assertRejects(publish, InterruptedError);
+    assertEquals([await subject.digests(), await staged(subject)], [[], []]);
   },
 );
