@@ -33,30 +33,26 @@ Deno.test("parseDatabaseUrl() names the file of SQLite and all beside it, whatev
   assertEquals([ledgerPath, files, access], [":memory:", [], undefined]);
 });
 
-Deno.test("postgresAt() names the address of a server as permissions do", () => {
-  const rows: [url: string, address: string][] = [
+Deno.test("parseDatabaseUrl() names the address, the socket and the certificates of a server", () => {
+  const rows: [
+    url: string,
+    address: string,
+    access?: string | undefined,
+    certificates?: string[],
+  ][] = [
     ["postgres://u:p@h/d", "h:5432"],
-    ["postgres://u:p@h:6432/d?sslmode=require", "h:6432"],
+    ["Postgres://u:p@h:6432/d?sslmode=require", "h:6432"],
     ["postgres://u:p@[::1]/d", "[::1]:5432"],
     ["postgres://u:p@ignored:1/d?host=db.internal&port=7", "db.internal:7"],
     ["postgres:///d", "localhost:5432"],
-    ["postgresql:///d?host=/run", "unix:/run/.s.PGSQL.5432"],
+    ["POSTGRESQL:///d?host=/run", "unix:/run/.s.PGSQL.5432", "/run/.s.PGSQL.5432"],
+    ["postgres://h/d?sslkey=/k&sslrootcert=/r&sslcert=/c", "h:5432", undefined, ["/r", "/c", "/k"]],
   ];
-  for (const [url, address] of rows) assertEquals(postgresAt(url).address, address, url);
-});
-
-Deno.test("parseDatabaseUrl() names the socket and the certificates of a server", () => {
-  const rows: [url: string, access: string | undefined, certificates: string[]][] = [
-    ["postgres://u:p@h/d", undefined, []],
-    ["postgresql:///d?host=/run", "/run/.s.PGSQL.5432", []],
-    ["Postgres://u:p@h/d", undefined, []],
-    ["POSTGRESQL:///d?host=/run", "/run/.s.PGSQL.5432", []],
-    ["postgres://h/d?sslkey=/k&sslrootcert=/r&sslcert=/c", undefined, ["/r", "/c", "/k"]],
-  ];
-  for (const [url, access, certificates] of rows) {
+  for (const [url, address, access, certificates = []] of rows) {
     const place = postgresAt(url);
     assertEquals(parseDatabaseUrl(url), place);
-    assertEquals([place.access, place.certificates, place.files], [access, certificates, []], url);
+    const found = [place.address, place.access, place.certificates, place.files];
+    assertEquals<unknown>(found, [address, access, certificates, []], url);
   }
 });
 

@@ -12,9 +12,9 @@ import { fromRoot } from "../../support/paths.ts";
 import { needing, program, shared } from "../../support/permissions.ts";
 import { freePort } from "../../support/ports.ts";
 import { PASSWORD, POSTGRES, PostgresServer } from "../../support/postgres.ts";
-import { createTables, openEngine } from "../../support/postgres_engine.ts";
+import { openEngine } from "../../support/postgres_engine.ts";
 import { requestRaw } from "../../support/raw_http.ts";
-import { ServerProcess, taskFlags } from "../../support/server.ts";
+import { ServerProcess } from "../../support/server.ts";
 
 const NEEDS = [...POSTGRES, program("openssl")];
 const test = needing(...NEEDS);
@@ -52,10 +52,6 @@ async function productionFlags(port: number, folder: string, database: number): 
       .replace("/srv/media", folder)
   );
 }
-
-/** Starts a server that may read any certificate. */
-const start = (environment: Record<string, string>) =>
-  ServerProcess.start(environment, undefined, { flags: taskFlags(fromRoot("main.ts")) });
 
 /** The URL of a database, trusting only one certificate. */
 const encrypted = (url: string, certificate: string, mode = "verify-full") =>
@@ -106,27 +102,4 @@ test("a PostgreSQL that the URL says not to trust is refused", async () => {
     assertMatch(message, reason);
     assert(!message.includes(PASSWORD), message);
   }
-});
-
-test("a server does not start with a role that cannot write, and does with the documented privileges", async () => {
-  const url = here().urlOf(await here().createDatabase());
-  await createTables(encrypted(url, here().certificate));
-  const database = new URL(url).pathname.slice(1);
-  const role = "server_role";
-  await here().query(`CREATE ROLE ${role} LOGIN PASSWORD '${PASSWORD}'`, database);
-  await here().query(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${role}`, database);
-  await here().query(`GRANT INSERT, UPDATE ON media_head_catalogue TO ${role}`, database);
-  const limited = new URL(url);
-  limited.username = role;
-  const environment = { DATABASE_URL: encrypted(limited.href, here().certificate) };
-  const { message } = await assertRejects(() => start(environment), Error);
-  assertMatch(
-    message,
-    /cannot start: postgres: the database \(DATABASE_URL\) cannot be written \(permission denied for table media_head_session\)/,
-  );
-  const page = await Deno.readTextFile(fromRoot("lib/server/README.md"));
-  const [grant = ""] = /GRANT [^;`]*/.exec(page) ?? [];
-  await here().query(grant.replace("ROLE", role), database);
-  await using server = await start(environment);
-  assertEquals((await requestRaw(server.port, "HEAD", "/healthz")).status, 200);
 });

@@ -10,28 +10,18 @@ import { needing, program, shared } from "../../support/permissions.ts";
 import { PGBOUNCER, startPgBouncer } from "../../support/pgbouncer.ts";
 import { PASSWORD, POSTGRES, PostgresServer, USER } from "../../support/postgres.ts";
 import { requestRaw } from "../../support/raw_http.ts";
-import { ServerProcess, storageIn, taskFlags } from "../../support/server.ts";
+import { ServerProcess, storageIn } from "../../support/server.ts";
 
 const NEEDS = [...POSTGRES, program("openssl")];
 const test = needing(...NEEDS);
 const plain = shared(NEEDS, () => PostgresServer.start());
 const withTls = shared(NEEDS, () => PostgresServer.start({ certifiedFor: ["IP:127.0.0.1"] }));
 
+const ROUTES = { "/v1": definePolicy({ deprecatedAt: "2026-01-01" }) };
+
 /** Runs a command whose folder has no other storage. */
 const run = (folder: string, DATABASE_URL: string, args: string[]) =>
   media(folder, args, { DATABASE_URL });
-
-/** Runs `main.ts` with arguments. */
-async function runMain(folder: string, DATABASE_URL: string, args: string[]) {
-  const output = await new Deno.Command(Deno.execPath(), {
-    args: ["run", ...taskFlags(fromRoot("main.ts"), folder), fromRoot("main.ts"), ...args],
-    env: { ...storageIn(folder), DEPRECATED_AT: "2026-11-21", DATABASE_URL, NO_COLOR: "1" },
-  }).output();
-  return { code: output.code, stderr: new TextDecoder().decode(output.stderr) };
-}
-
-const start = (folder: string, url: string) => runMain(folder, url, []);
-const check = (folder: string, url: string) => runMain(folder, url, ["--check"]);
 
 needing("processes", ...PGBOUNCER)(
   "a schema that is not there, or that a pooler drops from the URL, is refused, and nothing is created",
@@ -72,33 +62,19 @@ needing("processes", ...PGBOUNCER)(
     }),
 );
 
-test("the scheme of a URL is read in any case, by a server, a command and an application", () =>
-  inFolder(async (folder) => {
-    const url = plain().urlOf(await plain().createDatabase()).replace(/^postgres(ql)?/, "Postgres");
-    const server = await ServerProcess.start({ DATABASE_URL: url, CONTENT: "none" }, folder);
-    assertEquals((await requestRaw(server.port, "HEAD", "/healthz")).status, 200);
-    await server.stop();
-    assertEquals((await run(folder, url, ["list"])).code, 0);
-    const routes = { "/v1": definePolicy({ deprecatedAt: "2026-11-21" }) };
-    const usage = await openUsage(url, { routes });
-    assertEquals(usage.fault, undefined);
-    await usage.close();
-  }));
-
-test("a schema in the URL is refused, and the form that the refusal names keeps two stages apart", () =>
+test("a schema or misspelling in the URL is refused, and the form that the refusal names keeps two stages apart", () =>
   inFolder(async (folder) => {
     const database = await plain().createDatabase();
     const url = plain().urlOf(database);
-    for (const name of ["schema", "search_path", "currentSchema"]) {
-      const { code, stderr } = await run(folder, `${url}?${name}=stage_a`, ["list"]);
+    for (const [name, expected] of [["schema", "options=.*stage_a"], ["sslmod", "sslmode"]]) {
+      const mistaken = `${url}?${name}=stage_a`;
+      const { code, stderr } = await run(folder, mistaken, ["list"]);
       assertEquals(code, 2);
-      assertMatch(stderr, new RegExp(`^DATABASE_URL: "${name}" .* "options=.*stage_a"\n$`));
-      const start = { DATABASE_URL: `${url}?${name}=stage_a` };
-      const { message: refused } = await assertRejects(
-        () => ServerProcess.start(start, folder),
-        Error,
-      );
-      assertStringIncludes(refused, stderr.trim());
+      assertMatch(stderr, new RegExp(`^DATABASE_URL: "${name}" .* "${expected}"\n$`));
+      const start = () => ServerProcess.start({ DATABASE_URL: mistaken }, folder);
+      assertStringIncludes((await assertRejects(start, Error)).message, stderr.trim());
+      const used = await assertRejects(() => openUsage(mistaken, { routes: ROUTES }), Error);
+      assertMatch(used.message, new RegExp(`^openUsage\\(\\): "${name}" `));
     }
     const owned = `CREATE SCHEMA stage_a AUTHORIZATION ${USER}`;
     await plain().query(`${owned}; ${owned.replace("_a", "_b")}`, database);
@@ -136,50 +112,9 @@ test("a message of what was created names the database and the schema", async ()
   }
 });
 
-test("a start and its check say why no tables can be created", () =>
+test("parameters that nothing reads are warned of, once, whatever the case of the scheme", () =>
   inFolder(async (folder) => {
-    const database = await plain().createDatabase();
-    await plain().query(`ALTER DATABASE ${database} OWNER TO postgres`); // not to the user
-    const url = plain().urlOf(database);
-    const place = `schema "public" of "postgres://127.0.0.1:${plain().port}/${database}"`;
-    const grant = `GRANT CREATE ON SCHEMA "public" TO "${USER}"`;
-    const rows = [
-      [url, `the user "${USER}" may not create tables in ${place}; let its owner run: ${grant}`],
-      [
-        `${url}?options=-c%20search_path%3Dnone`,
-        'the database (DATABASE_URL) would use no schema; expected "none": create it, and give the ' +
-        "user USAGE on it. If a pooler drops options from the URL, leave them out, and run ALTER " +
-        "ROLE … SET search_path",
-      ],
-    ];
-    for (const [DATABASE_URL = "", reason] of rows) {
-      const results = await Promise.all([check(folder, DATABASE_URL), start(folder, DATABASE_URL)]);
-      for (const { code, stderr } of results) {
-        assertEquals([code, stderr], [1, `media-head cannot start: postgres: ${reason}\n`]);
-      }
-    }
-    await plain().query(grant, database);
-    assertEquals((await check(folder, url)).code, 0);
-  }));
-
-test("a mistyped sslmode is refused instead of connecting without encryption", () =>
-  inFolder(async (folder) => {
-    for (const server of [plain(), withTls()]) {
-      const url = server.urlOf(await server.createDatabase());
-      const certificate = encodeURIComponent(server.certificate);
-      const mistyped = `${url}?sslmod=require&sslrootcert=${certificate}`;
-      const { code, stderr } = await run(folder, mistyped, ["list"]);
-      assertEquals(code, 2);
-      assertMatch(stderr, /^DATABASE_URL: "sslmod" .*\n$/);
-      const routes = { "/v1": definePolicy({ deprecatedAt: "2026-01-01" }) };
-      const error = await assertRejects(() => openUsage(mistyped, { routes }), Error);
-      assertMatch(error.message, /^openUsage\(\): "sslmod" /);
-    }
-  }));
-
-test("parameters that nothing reads are warned of, once", () =>
-  inFolder(async (folder) => {
-    const url = withTls().urlOf(await withTls().createDatabase());
+    const url = withTls().urlOf(await withTls().createDatabase()).replace("postgres", "Postgres");
     const certificate = encodeURIComponent(withTls().certificate);
     const DATABASE_URL = `${url}?sslmode=require&sslrootcert=${certificate}` +
       "&channel_binding=require&pgbouncer=true&connection_limit=1&pgbouncer=true";
@@ -192,10 +127,11 @@ test("parameters that nothing reads are warned of, once", () =>
     const warnings = log.filter(({ event }) => event === "warning").map(({ message }) => message);
     assertEquals(warnings, [warning("DATABASE_URL")]);
     const logged: unknown[] = [];
-    const routes = { "/v1": definePolicy({ deprecatedAt: "2026-01-01" }) };
     const log_ = (event: { event: string; message?: unknown }) =>
       event.event === "warning" && logged.push(event.message);
-    await (await openUsage(DATABASE_URL, { routes, log: log_ })).close();
+    const usage = await openUsage(DATABASE_URL, { routes: ROUTES, log: log_ });
+    assertEquals(usage.fault, undefined);
+    await usage.close();
     assertEquals(logged, [warning("openUsage()")]);
   }));
 
@@ -211,8 +147,7 @@ test("a socket is reached by the URLs that libpq takes", () =>
     for (const url of rows) {
       const { code, stderr } = await run(folder, url, ["import", "/dev/null"]);
       assertEquals([code, stderr], [0, ""], url);
-      const routes = { "/v1": definePolicy({ deprecatedAt: "2026-01-01" }) };
-      await (await openUsage(url, { routes, log() {} })).close();
+      await (await openUsage(url, { routes: ROUTES, log() {} })).close();
     }
     // Deno opens a socket as it opens a file.
     const environment = { DATABASE_URL: rows[0] as string };
