@@ -27,39 +27,28 @@ const STAGED = "01234567-89ab-4def-8123-456789abcdef";
  */
 type Row = [what: string, script: string, refusal?: RegExp];
 
-const LINK = "is a symbolic link, expected a";
+const link = (name: string, expected: string) =>
+  new RegExp(`/${name}" is a symbolic link, expected a ${expected}`);
 
 const ROWS: Row[] = [
   ["a shard is a link, and a name in unsettled/ fits it", "ln -s $other di; : > unsettled/diary"],
   [
     "a shard is a link, and a digest in unsettled/ fits it",
     `ln -s $other d1; : > unsettled/${OTHER}`,
-    new RegExp(`/d1" ${LINK} folder`),
+    link("d1", "folder"),
   ],
-  [
-    "the shard of the content is a link",
-    `ln -s $other ${SHARD}`,
-    new RegExp(`/${SHARD}" ${LINK} folder`),
-  ],
+  ["the shard of the content is a link", `ln -s $other ${SHARD}`, link(SHARD, "folder")],
   ["the shard is a file", `: > ${SHARD}`, new RegExp(`/${SHARD}" is a file, expected a folder`)],
-  ["staged/ is a link", "rmdir staged; ln -s $other staged", new RegExp(`/staged" ${LINK} folder`)],
+  ["staged/ is a link", "rmdir staged; ln -s $other staged", link("staged", "folder")],
   ["staged/ is a pipe", "rmdir staged; mkfifo staged", /\/staged" is a pipe, .* expected a folder/],
-  [
-    "unsettled/ is a link",
-    "rmdir unsettled; ln -s $other unsettled",
-    new RegExp(`/unsettled" ${LINK} folder`),
-  ],
+  ["unsettled/ is a link", "rmdir unsettled; ln -s $other unsettled", link("unsettled", "folder")],
   [
     "unsettled/ is a link to nothing",
     "rmdir unsettled; ln -s $other/none unsettled",
-    new RegExp(`/unsettled" ${LINK} folder`),
+    link("unsettled", "folder"),
   ],
-  ["the lock is a link", "rm lock; ln -s $other/empty lock", new RegExp(`/lock" ${LINK} file`)],
-  [
-    "the lock is a link to nothing",
-    "rm lock; ln -s $other/none lock",
-    new RegExp(`/lock" ${LINK} file`),
-  ],
+  ["the lock is a link", "rm lock; ln -s $other/empty lock", link("lock", "file")],
+  ["the lock is a link to nothing", "rm lock; ln -s $other/none lock", link("lock", "file")],
   ["the lock is a pipe", "rm lock; mkfifo lock", /\/lock" is a pipe, .* expected a file/],
   [
     "the lock is another file, too",
