@@ -69,7 +69,7 @@ test("publishUrl() keeps what HEAD states, or else what GET states or begins wit
   const unfit = { "Content-Type": `audio/mpeg; x=${"y".repeat(300)}`, ETag: '"\xe9"' };
 
   type Row = [what: string, answer: Answer, item: Partial<LinkedItem>, options?: PublishUrlOptions];
-  const byHead: Row[] = [
+  const rows: Row[] = [
     [
       "all",
       withHead({
@@ -116,8 +116,6 @@ test("publishUrl() keeps what HEAD states, or else what GET states or begins wit
       { kind: "audio", type: "video/mp4", length: 7 },
       { type: "audio/mp4", kind: "audio" },
     ],
-  ];
-  const byGet: Row[] = [
     ["no type at all", withContent(mp3, NO_TYPE), { kind: "audio", length: mp3.length }],
     [
       "a generic type",
@@ -159,7 +157,7 @@ test("publishUrl() keeps what HEAD states, or else what GET states or begins wit
       { kind: "audio", length: mp3.length },
     ],
   ];
-  for (const [what, answer, expected, options] of [...byHead, ...byGet]) {
+  for (const [what, answer, expected, options] of rows) {
     await using subject = await openMemory();
     await using origin = new Origin(answer);
     const [token, location] = [newToken(), origin.url("/a%20b?c")];

@@ -19,13 +19,14 @@ testStorage("CachedStorage", async (): Promise<Subject> => {
 });
 
 const { item, result: published } = new OneItem();
+const cachedOn = (storage: OneItem) => new CachedStorage(storage, storage, () => 0);
 
 Deno.test("CachedStorage.find() reuses a lookup until its generation ends", async () => {
   let now = 1_000;
   const results: LookupResult[] = [published, { state: "unknown" }];
   for (const result of results) {
     const storage = new OneItem({ find: () => Promise.resolve(result) });
-    const cached = new CachedStorage(storage, storage, () => 0);
+    const cached = cachedOn(storage);
     // The last step but one sets the clock back, which must not extend the generation.
     const steps = [[0, 1], [0, 1], [4_999, 1], [1, 2], [0, 2], [-5_000, 3], [0, 3]] as const;
     for (const [advance, finds] of steps) {
@@ -39,7 +40,7 @@ Deno.test("CachedStorage.find() reuses a lookup until its generation ends", asyn
 Deno.test("CachedStorage.find() shares a lookup in flight", async () => {
   const answers = Promise.withResolvers<LookupResult>();
   const storage = new OneItem({ find: () => answers.promise });
-  const cached = new CachedStorage(storage, storage, () => 0);
+  const cached = cachedOn(storage);
   const finds = Array.from({ length: 50 }, () => cached.find(item.token, 0));
   answers.resolve(published);
   for (const found of await Promise.all(finds)) assertEquals(found, published);
@@ -49,7 +50,7 @@ Deno.test("CachedStorage.find() shares a lookup in flight", async () => {
 Deno.test("CachedStorage.find() does not cache faults", async () => {
   const answers = [new StorageError("test", "down"), published];
   const storage = new OneItem({ find: resolvesNext<LookupResult>(answers) });
-  const cached = new CachedStorage(storage, storage, () => 0);
+  const cached = cachedOn(storage);
   await assertRejects(async () => await cached.find(item.token, 0), StorageError, "down");
   assertEquals(await cached.find(item.token, 0), published);
   assertSpyCalls(storage.find, 2);
@@ -65,7 +66,7 @@ Deno.test("CachedStorage.find() does not cache a lookup that began before a chan
         return (lookups.at(-1) as PromiseWithResolvers<LookupResult>).promise;
       },
     });
-    const cached = new CachedStorage(storage, storage, () => 0);
+    const cached = cachedOn(storage);
     const before = cached.find(item.token, 0);
     await new Promise((resolve) => setTimeout(resolve)); // it has begun
     storage.currentVersion++;
@@ -135,7 +136,7 @@ Deno.test("CachedStorage.find() does not report what is wrong with one read only
 
 Deno.test("CachedStorage.open() invalidates other items, too, which may share the content", async () => {
   const storage = new OneItem();
-  const cached = new CachedStorage(storage, storage, () => 0);
+  const cached = cachedOn(storage);
   const other = newToken();
   await cached.find(other, 0);
   await assertRejects(async () => await cached.open(item), StorageError);
@@ -145,7 +146,7 @@ Deno.test("CachedStorage.open() invalidates other items, too, which may share th
 
 Deno.test("CachedStorage caches a bounded number of tokens", async () => {
   const storage = new OneItem({ find: () => Promise.resolve({ state: "unknown" }) });
-  const cached = new CachedStorage(storage, storage, () => 0);
+  const cached = cachedOn(storage);
   const oldest = newToken();
   await cached.find(oldest, 0);
   for (let count = 0; count < 10_000; count++) await cached.find(newToken(), 0);
