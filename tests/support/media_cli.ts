@@ -5,6 +5,7 @@ import { runMedia } from "../../lib/cli/media.ts";
 import { createHandler } from "../../main.ts";
 import { captureOutput } from "./output.ts";
 import { fromRoot } from "./paths.ts";
+import { type Need, needing } from "./permissions.ts";
 import { MAIN, ROUTES } from "./routes.ts";
 import { storageIn, taskFlags } from "./server.ts";
 import { within } from "./within.ts";
@@ -135,6 +136,13 @@ export async function inFolder(body: (folder: string) => Promise<void>): Promise
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
+}
+
+/** Returns a function that registers tests with requirements, each of which gets a temporary folder. */
+export function testsInFolder(
+  ...needs: Need[]
+): (name: string, body: (folder: string) => Promise<void>) => void {
+  return (name, body) => needing(...needs)(name, () => inFolder(body));
 }
 
 /** Creates an empty catalogue. */

@@ -7,10 +7,9 @@ import { DENO_RUNTIME } from "../../../lib/database/sqlite/deno_runtime.ts";
 import { StorageError } from "../../../lib/errors/storage_error.ts";
 import { CATALOGUE } from "../../../lib/storage/catalogue/schema.ts";
 import { openLedger } from "../../../lib/usage/record/open_ledger.ts";
-import { inFolder, mediaCommand } from "../../support/media_cli.ts";
-import { needing } from "../../support/permissions.ts";
+import { mediaCommand, testsInFolder } from "../../support/media_cli.ts";
 
-const [onFiles, asProcess] = [needing("files"), needing("processes")];
+const [onFiles, asProcess] = [testsInFolder("files"), testsInFolder("processes")];
 
 const OPTIONS: SqliteOptions = {
   schema: CATALOGUE,
@@ -28,19 +27,15 @@ function verify(path: string): void {
   assertEquals(values("PRAGMA integrity_check"), ["ok"]);
 }
 
-asProcess(
-  "commands started simultaneously create one database",
-  () =>
-    inFolder(async (folder) => {
-      const results = await Promise.all(
-        [1, 2, 3, 4].map(() => mediaCommand(folder, ["import", "/dev/null"]).output()),
-      );
-      for (const { code } of results) assertEquals(code, 0);
-      const said = await new Blob(results.map(({ stderr }) => stderr)).text();
-      assertMatch(said, /^media: created the catalogue .*\n$/); // by one of them
-      verify(`${folder}/catalogue.sqlite`);
-    }),
-);
+asProcess("commands started simultaneously create one database", async (folder) => {
+  const results = await Promise.all(
+    [1, 2, 3, 4].map(() => mediaCommand(folder, ["import", "/dev/null"]).output()),
+  );
+  for (const { code } of results) assertEquals(code, 0);
+  const said = await new Blob(results.map(({ stderr }) => stderr)).text();
+  assertMatch(said, /^media: created the catalogue .*\n$/); // by one of them
+  verify(`${folder}/catalogue.sqlite`);
+});
 
 /** The schema of a release some versions later or, if negative, earlier. */
 function later(versions: number): Schema {
@@ -94,24 +89,20 @@ const OBSTACLES: [what: string, make: (path: string) => void | Promise<void>, ca
 ];
 
 for (const [what, make, expected] of OBSTACLES) {
-  onFiles(
-    `SqliteDatabase.open() refuses ${what}, and does not change it`,
-    () =>
-      inFolder(async (folder) => {
-        const path = `${folder}/below/c.sqlite`;
-        if (what !== "a folder that is a file") await Deno.mkdir(`${folder}/below`);
-        await make(path);
-        const before = await contentOf(path);
-        const opening = () => SqliteDatabase.open(path, OPTIONS);
-        const { message, cause } = await assertRejects(opening, StorageError);
-        assertEquals(
-          message,
-          `sqlite: the catalogue ${JSON.stringify(path)} (DATABASE_URL) cannot be opened`,
-        );
-        assertMatch((cause as Error).message, expected);
-        assertEquals(await contentOf(path), before);
-      }),
-  );
+  onFiles(`SqliteDatabase.open() refuses ${what}, and does not change it`, async (folder) => {
+    const path = `${folder}/below/c.sqlite`;
+    if (what !== "a folder that is a file") await Deno.mkdir(`${folder}/below`);
+    await make(path);
+    const before = await contentOf(path);
+    const opening = () => SqliteDatabase.open(path, OPTIONS);
+    const { message, cause } = await assertRejects(opening, StorageError);
+    assertEquals(
+      message,
+      `sqlite: the catalogue ${JSON.stringify(path)} (DATABASE_URL) cannot be opened`,
+    );
+    assertMatch((cause as Error).message, expected);
+    assertEquals(await contentOf(path), before);
+  });
 }
 
 async function contentOf(path: string): Promise<Uint8Array | undefined> {
@@ -124,22 +115,21 @@ async function contentOf(path: string): Promise<Uint8Array | undefined> {
 
 onFiles(
   "SqliteDatabase uses no file that was removed or replaced, and leaves the newcomer's log alone",
-  () =>
-    inFolder(async (folder) => {
-      for (const isReplaced of [false, true]) {
-        const [path, other] = [`${folder}/${isReplaced}.sqlite`, `${folder}/other.sqlite`];
-        const database = await SqliteDatabase.open(path, OPTIONS);
-        const write = { text: "UPDATE media_head_catalogue SET version = 7" };
-        await database.transact([write]);
-        if (isReplaced) await (await SqliteDatabase.open(other, OPTIONS)).close();
-        await (isReplaced ? Deno.rename(other, path) : Deno.remove(path));
-        await Deno.writeTextFile(`${path}-wal`, "the newcomer's");
-        const { cause } = await assertRejects(() => database.transact([write]), StorageError);
-        assertMatch((cause as Error).message, /^The file was removed or replaced .*start again$/);
-        await assertRejects(() => database.query(write), StorageError);
-        await database.close();
-        assertEquals(await Deno.readTextFile(`${path}-wal`), "the newcomer's");
-        await Deno.remove(`${path}-wal`);
-      }
-    }),
+  async (folder) => {
+    for (const isReplaced of [false, true]) {
+      const [path, other] = [`${folder}/${isReplaced}.sqlite`, `${folder}/other.sqlite`];
+      const database = await SqliteDatabase.open(path, OPTIONS);
+      const write = { text: "UPDATE media_head_catalogue SET version = 7" };
+      await database.transact([write]);
+      if (isReplaced) await (await SqliteDatabase.open(other, OPTIONS)).close();
+      await (isReplaced ? Deno.rename(other, path) : Deno.remove(path));
+      await Deno.writeTextFile(`${path}-wal`, "the newcomer's");
+      const { cause } = await assertRejects(() => database.transact([write]), StorageError);
+      assertMatch((cause as Error).message, /^The file was removed or replaced .*start again$/);
+      await assertRejects(() => database.query(write), StorageError);
+      await database.close();
+      assertEquals(await Deno.readTextFile(`${path}-wal`), "the newcomer's");
+      await Deno.remove(`${path}-wal`);
+    }
+  },
 );

@@ -7,7 +7,7 @@ import { openEngine } from "../../../lib/storage/engines/sqlite.ts";
 import type { PublishedItem } from "../../../lib/storage/item.ts";
 import { newMetadata } from "../storage_suite.ts";
 import { openLocal } from "../../support/local_storage.ts";
-import { inFolder, mediaHere } from "../../support/media_cli.ts";
+import { inFolder, mediaHere, testsInFolder } from "../../support/media_cli.ts";
 import { LINUX, needing, program } from "../../support/permissions.ts";
 import { requestRaw } from "../../support/raw_http.ts";
 import { refusal, response, type Script, ScriptedStore } from "../../support/scripted_store.ts";
@@ -96,57 +96,56 @@ needing("processes")(
     }),
 );
 
-needing("processes")(
+testsInFolder("processes")(
   "an archived object is the same fault to HEAD, GET, publish and verify, until it is restored",
-  () =>
-    inFolder(async (folder) => {
-      const [text, path] = ["content", `${folder}/a.mp3`];
-      await Deno.writeTextFile(path, text);
-      const digest = createHash("sha256").update(text).digest("hex");
-      const item = { ...newMetadata(), digest, length: text.length };
-      await addItem(folder, item);
-      await using store = new ScriptedStore();
-      let restored = "";
-      store.script = (head) => {
-        if (head.startsWith("GET /media/p/media-head ")) return response(200, {}, "name");
-        if (head.startsWith("GET /media/?")) return response(200, {}, "</ListBucketResult>");
-        const isHead = head.startsWith("HEAD");
-        if (!isHead && restored === "") return refusal(403, "InvalidObjectState");
-        const range = /^range: bytes=(\d+)-(\d+)\r$/im.exec(head);
-        const [first, last] = range?.slice(1).map(Number) ?? [0, text.length - 1];
-        const part = text.slice(first, last as number + 1);
-        return response(range === null ? 200 : 206, {
-          ETag: '"v1"',
-          "Content-Length": String(part.length),
-          ...range && { "Content-Range": `bytes ${first}-${last}/${text.length}` },
-          "x-amz-storage-class": "GLACIER",
-          ...restored === "" ? {} : { "x-amz-restore": restored },
-        }, isHead ? "" : part);
-      };
-      const environment = environmentOf(store);
-      const run = (...args: string[]) => mediaHere(folder, args, environment);
-      const fault = "cannot be read: the store answers 403 (InvalidObjectState)";
+  async (folder) => {
+    const [text, path] = ["content", `${folder}/a.mp3`];
+    await Deno.writeTextFile(path, text);
+    const digest = createHash("sha256").update(text).digest("hex");
+    const item = { ...newMetadata(), digest, length: text.length };
+    await addItem(folder, item);
+    await using store = new ScriptedStore();
+    let restored = "";
+    store.script = (head) => {
+      if (head.startsWith("GET /media/p/media-head ")) return response(200, {}, "name");
+      if (head.startsWith("GET /media/?")) return response(200, {}, "</ListBucketResult>");
+      const isHead = head.startsWith("HEAD");
+      if (!isHead && restored === "") return refusal(403, "InvalidObjectState");
+      const range = /^range: bytes=(\d+)-(\d+)\r$/im.exec(head);
+      const [first, last] = range?.slice(1).map(Number) ?? [0, text.length - 1];
+      const part = text.slice(first, last as number + 1);
+      return response(range === null ? 200 : 206, {
+        ETag: '"v1"',
+        "Content-Length": String(part.length),
+        ...range && { "Content-Range": `bytes ${first}-${last}/${text.length}` },
+        "x-amz-storage-class": "GLACIER",
+        ...restored === "" ? {} : { "x-amz-restore": restored },
+      }, isHead ? "" : part);
+    };
+    const environment = environmentOf(store);
+    const run = (...args: string[]) => mediaHere(folder, args, environment);
+    const fault = "cannot be read: the store answers 403 (InvalidObjectState)";
 
-      await using server = await ServerProcess.start(environment, folder);
-      assertEquals(await statusesOf(server, item, METHODS), [503, 503, 503, 503, 503]);
-      const verified = await run("verify");
-      assertEquals(verified.code, 1, verified.stderr);
-      assertStringIncludes(verified.stdout, `content ${digest} ${fault}`);
-      const publish = (source: string) => run("publish", "--type", "audio/mpeg", source);
-      const [copied, inPlace] = [await publish(path), await publish("s3://media/a.mp3")];
-      assertEquals([copied.code, inPlace.code], [1, 1]);
-      assertStringIncludes(copied.stderr, `content ${digest} ${fault}`);
-      assertEquals(inPlace.stderr, `media: "s3://media/a.mp3" ${fault}\n`);
+    await using server = await ServerProcess.start(environment, folder);
+    assertEquals(await statusesOf(server, item, METHODS), [503, 503, 503, 503, 503]);
+    const verified = await run("verify");
+    assertEquals(verified.code, 1, verified.stderr);
+    assertStringIncludes(verified.stdout, `content ${digest} ${fault}`);
+    const publish = (source: string) => run("publish", "--type", "audio/mpeg", source);
+    const [copied, inPlace] = [await publish(path), await publish("s3://media/a.mp3")];
+    assertEquals([copied.code, inPlace.code], [1, 1]);
+    assertStringIncludes(copied.stderr, `content ${digest} ${fault}`);
+    assertEquals(inPlace.stderr, `media: "s3://media/a.mp3" ${fault}\n`);
 
-      restored = 'ongoing-request="false", expiry-date="Fri, 01 Jan 2027 00:00:00 GMT"';
-      const isServed = async () => (await statusesOf(server, item, ["HEAD"]))[0] === 200;
-      await until("the restored object", isServed); // a fault is known for five seconds
-      assertEquals(await statusesOf(server, item, METHODS), [200, 200, 200, 200, 200]);
-      assertEquals((await run("verify")).code, 0);
-      for (const source of [path, "s3://media/a.mp3"]) {
-        assertEquals((await publish(source)).code, 0, source);
-      }
-    }),
+    restored = 'ongoing-request="false", expiry-date="Fri, 01 Jan 2027 00:00:00 GMT"';
+    const isServed = async () => (await statusesOf(server, item, ["HEAD"]))[0] === 200;
+    await until("the restored object", isServed); // a fault is known for five seconds
+    assertEquals(await statusesOf(server, item, METHODS), [200, 200, 200, 200, 200]);
+    assertEquals((await run("verify")).code, 0);
+    for (const source of [path, "s3://media/a.mp3"]) {
+      assertEquals((await publish(source)).code, 0, source);
+    }
+  },
 );
 
 needing("processes")(
