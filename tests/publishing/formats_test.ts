@@ -77,29 +77,6 @@ test("the beginning of a file shows its kind, unless its tracks come later", asy
   }
 });
 
-test("the publisher's kind overrides what was detected, with the container's type for it", async () => {
-  const rows: [name: string, kind: Kind, type: string][] = [
-    ["a.mp4", "audio", "audio/mp4"],
-    ["silent.mp4", "audio", "audio/mp4"],
-    ["a.m4a", "video", "video/mp4"],
-    ["a.3gp", "audio", "audio/3gpp"],
-    ["a.mov", "audio", "video/quicktime"],
-    ["a.mkv", "audio", "audio/x-matroska"],
-    ["sound.weba", "video", "video/webm"],
-    ["celt.ogg", "audio", "audio/ogg"],
-    ["a.opus", "video", "video/ogg"],
-    ["sound-first.wmv", "audio", "audio/x-ms-asf"],
-    ["a.wma", "video", "video/x-ms-asf"],
-    ["a.ts", "audio", "video/mp2t"],
-    ["a.avi", "audio", "video/vnd.avi"],
-    ["a.mp3", "video", "audio/mpeg"],
-  ];
-  for (const [name, kind, type] of rows) {
-    const content = memoryBytes(await Deno.readFile(`${files().folder}/${name}`));
-    assertEquals(await detectMediaType(name, content, { kind }), { kind, type }, name);
-  }
-});
-
 test("a film that lacks its first ten bytes never becomes sound", async () => {
   for (const [name, , type] of FORMATS) {
     if (kindOf(name, type) !== "video") continue;

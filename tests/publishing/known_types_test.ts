@@ -17,7 +17,7 @@ import {
   systemHeader,
   transport,
 } from "./containers.ts";
-import { outcomeOf } from "./detection.ts";
+import { detect, outcomeOf } from "./detection.ts";
 import { frames } from "./frames.ts";
 
 // The package that detects formats reads the environment when it is loaded.
@@ -157,4 +157,16 @@ test("every audio and video type that is known is published by its tracks, or re
     assertEquals((await fileTypeFromBuffer(content))?.mime, named);
     assertEquals(await outcomeOf(content), outcome, named);
   }
+});
+
+test("the publisher's kind overrides what was detected, with the container's type for it", async () => {
+  for (const [named, content] of CONTAINERS) {
+    for (const kind of ["audio", "video"] as const) {
+      const outcomes = CONTAINERS.flatMap(([other, , outcome]) => other === named ? outcome : []);
+      const type = outcomes.find((outcome) => outcome.startsWith(kind))?.slice("audio ".length);
+      if (type !== undefined) assertEquals(await detect(content, { kind }), { kind, type }, named);
+    }
+  }
+  const type = "video/ogg";
+  assertEquals(await detect(ogg("OpusHead"), { kind: "video" }), { kind: "video", type });
 });
