@@ -5,16 +5,12 @@ import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { LogEvent } from "../../lib/log/log.ts";
 import type { Ledger } from "../../lib/usage/record/ledger.ts";
 import { Recorder, type RecorderOptions } from "../../lib/usage/record/recorder.ts";
-import type { Session } from "../../lib/usage/record/records.ts";
 import { countOne, NOON, PROCESS } from "./counted_call.ts";
 import { fakeTimers } from "./fake_timers.ts";
 import { ledgerAt, openLedgerDatabase } from "./ledger_at.ts";
 
 /** The route that every process counts. */
 export const ROUTE = "/audio/:token";
-
-/** The times of a session in milliseconds since noon, and its end. */
-export type Times = [began: number, reported: number, ended: Session["ended"]];
 
 /**
  * How a method of the ledger fails: before it does anything, after it has done everything, by an error,
@@ -80,8 +76,11 @@ export async function openScene() {
     ledger,
     /** What fails for processes that reach the ledger from now on. */
     faults,
-    /** Ends what hangs. */
-    release: () => hung.resolve(),
+    /** Ends every fault, and what hangs. */
+    mend() {
+      for (const method of Object.keys(faults)) delete faults[method as keyof typeof faults];
+      hung.resolve();
+    },
     /**
      * Whom to tell what processes ask of the ledger, how much they asked at once at most, and how many
      * have it open.
@@ -124,10 +123,18 @@ export async function openScene() {
       await timers.during(process.recorder.start());
       return process;
     },
+    /**
+     * The sessions on record in the order in which they began: from when to when each counted, in
+     * seconds since noon, and how it ended, unless it has stopped, and since when calls are lost, if any.
+     */
     sessions: async () =>
-      (await ledger.sessions()).map(({ began, reported, ended }): Times => {
-        return [began - NOON, reported - NOON, ended];
-      }).sort(([a, first], [b, second]) => a - b || first - second),
+      (await ledger.sessions()).toSorted((a, b) => a.began - b.began || a.reported - b.reported)
+        .map(({ began, reported, ended = "open", lost }) => {
+          const since = (time: number) => (time - NOON) / 1_000;
+          const end = ended === "stopped" ? "" : `, ${ended}`;
+          const loss = lost === undefined ? "" : `, lost since ${since(lost)}`;
+          return `${since(began)} to ${since(reported)}${end}${loss}`;
+        }).join("; "),
     /** The number of calls on record. */
     calls: async () =>
       (await Array.fromAsync(ledger.usage(""))).reduce((sum, { calls }) => sum + calls, 0),
@@ -137,7 +144,10 @@ export async function openScene() {
         `media_head_${name}`
       );
       const run = (...texts: string[]) => database.transact(texts.map((text) => ({ text })));
-      await run(...tables.map((name) => `CREATE TABLE copy_${name} AS SELECT * FROM ${name}`));
+      await run(...tables.flatMap((name) => [
+        `DROP TABLE IF EXISTS copy_${name}`,
+        `CREATE TABLE copy_${name} AS SELECT * FROM ${name}`,
+      ]));
       return () =>
         run(...tables.flatMap((name) => [
           `DELETE FROM ${name}`,

@@ -1,89 +1,519 @@
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+/** What a process records, and says of its record, whatever happens to it, the ledger and the clocks. */
+
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { RefusedError } from "../../../lib/errors/refused_error.ts";
 import { StorageError } from "../../../lib/errors/storage_error.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
 import { MAX_NEW_NAMES_A_DAY } from "../../../lib/usage/record/client_names.ts";
-import { Backlog, type RecorderOptions } from "../../../lib/usage/record/recorder.ts";
+import { Backlog, clockFault, type RecorderOptions } from "../../../lib/usage/record/recorder.ts";
 import { MAX_PART_ROWS, type Session } from "../../../lib/usage/record/records.ts";
 import { COUNT, DAY, NOON, PROCESS } from "../../support/counted_call.ts";
-import { addRows } from "../../support/ledger_rows.ts";
-import { openScene, ROUTE, type Times } from "../../support/recorder_scene.ts";
+import { addRows, begin, HEARTBEAT } from "../../support/ledger_rows.ts";
+import { openScene, ROUTE } from "../../support/recorder_scene.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
 type Scene = Awaited<ReturnType<typeof openScene>>;
-type Process = Awaited<ReturnType<Scene["start"]>>;
+type Method = keyof Scene["faults"];
+type Fault = "away" | "unheard" | "hung";
 
-/** Its process, in a line of the log. */
-const PROCESS_FACTS = { ...PROCESS, started: new Date(PROCESS.started).toISOString() };
+/** A process in a scene, and what has become of it. */
+type Stage = ReturnType<typeof enter>;
 
-/** A session in a table: by default, it is stopped. */
-type Row = [began: number, reported: number, ended?: "stopped" | "continued" | "open"];
+/** Something that happens to the process, the ledger or the clocks. */
+type Step = (stage: Stage) => unknown;
 
-function timesOf(rows: readonly Row[]): Times[] {
-  return rows.map(([began, reported, ended = "stopped"]: Row) => {
-    return [began, reported, ended === "open" ? undefined : ended];
+/** What stands at an instant. */
+type State = Awaited<ReturnType<typeof stateOf>>;
+
+/** What a process does, what happens from its start until it stops, and what stands then. */
+type Situation = [
+  what: string,
+  happens: Step[],
+  sessions: string,
+  more?: Partial<State> & {
+    readonly options?: Partial<RecorderOptions>;
+    /** What happens before the start. */
+    readonly before?: Step[];
+  },
+];
+
+/** Makes a process that is not started. */
+function enter(scene: Scene, options: Partial<RecorderOptions> = {}) {
+  const told = { calls: 0, isRecording: false, found: [] as number[] };
+  const process = scene.make({
+    onRegister: (sessions) => told.found.push(sessions.length),
+    metrics: {
+      add: (counts) => told.calls += counts.reduce((sum, { calls }) => sum + calls, 0),
+      setRecording: (isRecording) => told.isRecording = isRecording,
+      announce() {},
+    },
+    ...options,
   });
+  return { ...process, scene, told, made: 0, restore: (() => {}) as () => unknown };
 }
+
+async function stateOf({ scene, recorder, events, told }: Stage) {
+  const started = await scene.ledger.started();
+  const sessions = await scene.ledger.sessions();
+  return {
+    /** Milliseconds since noon. */
+    now: scene.timers.now(),
+    sessions: await scene.sessions(),
+    /** The routes that each session announces. */
+    routes: sessions.map(({ policies }) => Object.keys(policies).sort().join(" ")).join("; "),
+    /** The number of calls on record. */
+    calls: await scene.calls(),
+    unrecorded: recorder.unrecorded(),
+    fault: recorder.fault,
+    /** The log: each event, and what it says. */
+    events: events.map(({ event, message = "", cause = message }) => `${event} ${cause}`.trim()),
+    isRegistered: recorder.isRegistered,
+    /** How many sessions the process found on record, each time that it said that it registered. */
+    found: told.found,
+    /** Milliseconds since noon at which the record was started again, if it was. */
+    started: started && started - NOON,
+  };
+}
+
+/** What stands in the end, unless a situation says otherwise. */
+const END = { unrecorded: 0, fault: undefined, isRegistered: true, found: [0], started: undefined };
+
+const stands = (expected: Partial<State>): Step => async (stage) => {
+  const state = await stateOf(stage);
+  assertEquals(state, { ...state, ...expected });
+};
 
 /** A name of letters for each number. */
 function nameOf(index: number): string {
   return `App-${index}`.replaceAll(/\d/g, (digit) => "abcdefghij"[Number(digit)] as string);
 }
 
-/** What a start meets, and the seconds that it takes. It registers once that is over. */
-const STARTS: [
-  what: string,
-  method: keyof Scene["faults"],
-  fault: "away" | "unheard" | "hung",
-  seconds: number,
-][] = [
-  ["is away", "open", "away", 0],
-  ["hangs while it connects", "open", "hung", 2],
-  ["is locked", "begin", "away", 0],
-  ["hangs while it is read", "sessions", "hung", 2],
-  ["hangs while it is written", "begin", "hung", 2],
-  ["does not say whether it was written", "begin", "unheard", 0],
+/** Counts a call of each of some clients. */
+const counts = (clients = 1): Step => (stage) => {
+  for (let index = 0; index < clients; index++) stage.call(nameOf(index));
+  stage.made += clients;
+};
+
+const passes = (time: number): Step => ({ scene }) => scene.pass(time);
+const sleeps = (time: number): Step => ({ scene }) => scene.sleep(time);
+const setsClocks = sleeps; // the process does not live through either
+const isSuspended = (time: number): Step => ({ scene }) => scene.timers.suspend(time);
+
+const fails = (method: Method, fault?: Fault | Error): Step => ({ scene }) => {
+  scene.faults[method] = fault;
+};
+const mends: Step = ({ scene }) => scene.mend();
+const copies: Step = async (stage) => stage.restore = await stage.scene.copy();
+const restores: Step = ({ restore }) => restore();
+
+const mounts = (route: string): Step => ({ recorder }) => recorder.mount(route);
+const arrives: Step = ({ recorder }) => recorder.arrive();
+const leaves: Step = ({ recorder }) => recorder.leave();
+const answers: Step = (stage) => [counts(), leaves].forEach((step) => step(stage));
+
+const later = (time: number, step: Step): Step => (stage) => void setTimeout(step, time, stage);
+
+/** Something happens as a part of a heartbeat is to be written. */
+const atWrite = (number: number, step: Step): Step => (stage) => {
+  let writes = 0;
+  stage.scene.watched.onAsk = (method) => method === "write" && ++writes === number && step(stage);
+};
+
+/** A heartbeat after five seconds and some calls, and what happens just before it. */
+const beats = (clients: number, ...steps: Step[]): Step[] => [
+  ...[passes(4_900), counts(clients), passes(99), ...steps, passes(1)],
+  stands({ unrecorded: 0 }),
 ];
 
-for (const [what, method, fault, seconds] of STARTS) {
-  Deno.test(`Recorder starts though the ledger ${what}, says so, and registers later with what it counted`, async () => {
+/** Closing takes a time, and leaves sessions. No call is forgotten. */
+const closes = (time: number, sessions: string): Step => async (stage) => {
+  const { scene, recorder } = stage;
+  const now = scene.timers.now() + time;
+  const closing = recorder.close();
+  assert(recorder.close() === closing);
+  await scene.timers.during(closing);
+  await stands({ now, sessions })(stage);
+  assertEquals(recorder.unrecorded() + await scene.calls(), stage.made);
+};
+
+const UNREGISTERED = "no record of calls: the process is not registered yet (see the log)";
+const FAILS = "no record of calls: the ledger fails (see the log)";
+const CLOCK = "the clock here is not the database's (see the log)";
+const DOWN = "error StorageError: sqlite: down";
+const LOST = "The ledger does not have this process's last heartbeat as it was written, as if it " +
+  "had been restored, replaced or copied. Verdicts name the time whose calls are lost";
+const LASTING = new StorageError("sqlite", "unwritable", { isLasting: true });
+
+/** What a start meets, for how long it waits, and the session that begins later. */
+const STARTS: [what: string, Method, Fault, waits: number, session: string][] = [
+  ["is away", "open", "away", 0, "61 to 65"],
+  ["hangs while it connects", "open", "hung", 2_000, "62 to 67"],
+  ["is locked", "begin", "away", 0, "61 to 65"],
+  ["hangs while it is read", "sessions", "hung", 2_000, "62 to 67"],
+  ["hangs while it is written", "begin", "hung", 2_000, "62 to 67"],
+  ["does not say whether it was written", "begin", "unheard", 0, "0 to 65"],
+];
+
+const starts = STARTS.map(([what, method, fault, now, session]): Situation => {
+  const error = now > 0 ? "error StorageError: ledger: no answer within 2 s" : DOWN;
+  const waits = { isRegistered: false, found: [], fault: UNREGISTERED, events: [error] };
+  return [
+    `starts though the ledger ${what}, says so, and registers later with what it counted`,
+    [
+      ...[stands({ ...waits, now }), counts(), passes(MINUTE), stands(waits), mends],
+      ...[passes(5_000), stands({ fault: undefined, found: [0], calls: 1 })],
+    ],
+    session,
+    { before: [fails(method, fault)], events: [error, "session"] },
+  ];
+});
+
+/** What fails, and after what. */
+const OUTAGES: [what: string, Method, sessions: string, ...first: Step[]][] = [
+  ["the clock", "time", "0 to 20"],
+  ["a write", "write", "0 to 20"],
+  ["the search for a write", "session", "0 to 25", fails("write", "unheard"), passes(5_000)],
+];
+
+const outages = (["away", "unheard"] as const).flatMap((fault) =>
+  OUTAGES.map(([what, method, sessions, ...first]): Situation => [
+    `neither loses nor repeats counts in an outage, and logs it once: ${what} is ${fault}`,
+    [
+      ...[counts(3), ...first, fails("write"), fails(method, fault)],
+      ...[1, 2, 3].flatMap(() => [counts(3), passes(5_000)]),
+      ...[stands({ fault: FAILS, unrecorded: 12 }), mends, passes(5_000)],
+      stands({ fault: undefined, unrecorded: 0 }),
+    ],
+    sessions,
+    { events: [DOWN] },
+  ])
+);
+
+/** What happens before one of the heartbeats at 5, 10 and 15 s, or before two. */
+const JUMPS: [what: string, Step, heartbeats: number[], sessions: string, started?: number][] = [
+  ["sleeps for an hour", sleeps(HOUR), [2], "0 to 5, continued; 3610 to 3615"],
+  ["sleeps for a minute", sleeps(MINUTE), [2], "0 to 5, continued; 70 to 75"],
+  ["sleeps for less", sleeps(MINUTE - 1), [2], "0 to 74.999"],
+  ["sleeps for less, twice", sleeps(MINUTE - 1), [2, 3], "0 to 134.998"],
+  ["is suspended", isSuspended(HOUR), [2], "0 to 3615"],
+  ["had booted three days slow", setsClocks(3 * DAY), [1], "0 to 0, continued; 259205 to 259215"],
+  ["sleeps before it stops", sleeps(HOUR), [3], "0 to 10, continued; 3615 to 3615"],
+  ["sleeps in a heartbeat", atWrite(1, sleeps(HOUR)), [2], "0 to 10, continued; 3615 to 3615"],
+  ["has its clock set back by less than a minute", setsClocks(1 - MINUTE), [2], "0 to 5"],
+  [
+    "has its clock set back by a day",
+    setsClocks(-DAY),
+    [2],
+    "-86390 to -86390, continued; -86390 to -86385",
+    10_000 - DAY,
+  ],
+];
+
+const jumps = JUMPS.map(([what, step, heartbeats, sessions, started]): Situation => [
+  `begins another session after a time that it did not live through: the machine ${what}`,
+  [1, 2, 3].flatMap((at) => beats(MAX_PART_ROWS + 1, ...heartbeats.includes(at) ? [step] : [])),
+  sessions,
+  { started },
+]);
+
+const recordsElsewhere: Step = async ({ scene: { ledger }, recorder }) => {
+  const session = await ledger.session(recorder.session) as Session;
+  await ledger.write({ ...HEARTBEAT, isLast: false }, session, undefined);
+};
+
+/** What the ledger has after what happens, and how many of four calls. */
+const LOSSES: [what: string, happens: Step[], sessions: string, calls: number][] = [
+  [
+    "an earlier copy",
+    [...beats(1), copies, ...beats(1), restores, ...beats(1), ...beats(1)],
+    "0 to 5, continued; 15 to 20, lost since 5",
+    3,
+  ],
+  [
+    "an earlier copy, and the machine has slept",
+    [...beats(1), copies, ...beats(1), restores, ...beats(1, sleeps(HOUR)), ...beats(1)],
+    "0 to 5, continued; 3615 to 3620, lost since 5",
+    3,
+  ],
+  [
+    "a copy from before it started",
+    [...beats(1), ...beats(1), restores, ...beats(1), ...beats(1)],
+    "15 to 20, lost since 0",
+    2,
+  ],
+  [
+    "what another life of it recorded",
+    [...beats(1), ...beats(1), recordsElsewhere, ...beats(1), ...beats(1)],
+    "0 to 10, continued; 15 to 20, lost since 10",
+    4,
+  ],
+];
+
+const losses = LOSSES.map(([what, happens, sessions, calls]): Situation => {
+  const before: Step[] = [({ scene }) => begin(scene.ledger), copies]; // another process is there
+  return [
+    `names what the ledger has lost: it has ${what}`,
+    happens,
+    `0 to 0, open; ${sessions}`,
+    { before, calls, found: [1], events: [`warning ${LOST}`] },
+  ];
+});
+
+/** What becomes of the first part of two, and then of the ledger. */
+const OUTCOMES: [what: string, Fault, events: string[], ...then: Step[]][] = [
+  ["it is not known whether it was written", "unheard", [DOWN]],
+  ["it is not known, and the ledger is restored", "unheard", [DOWN], restores],
+  ["it was not written", "away", [DOWN]],
+  ["it hung", "hung", []],
+];
+
+const outcomes = OUTCOMES.map(([what, fault, events, ...then]): Situation => [
+  `sends a part again as it was: ${what}`,
+  // The same rows are counted before and after it.
+  [copies, counts(150), fails("write", fault), passes(1_500), ...then, counts(120), mends],
+  "0 to 1.5",
+  { events },
+]);
+
+const [ONE, OTHER] = ["/one", "/other"] as const;
+
+/** Options of a process that mounts its routes later. */
+function laterOf(...routes: string[]): Partial<RecorderOptions> {
+  const policy = definePolicy({ deprecatedAt: "2027-01-01" });
+  const policies = Object.fromEntries(routes.map((route) => [route, policy]));
+  return { policies, isMountedLater: true };
+}
+
+const options = laterOf(ONE, OTHER);
+const UNMOUNTED = "/other: not mounted, so calls are not counted";
+
+/** What is mounted when, and the routes that each session announces. */
+const MOUNTS: [what: string, happens: Step[], sessions: string, routes: string][] = [
+  [
+    "in its first minute",
+    [passes(1_000), mounts(ONE), mounts(ONE), passes(58_000), mounts(OTHER)],
+    "0 to 59",
+    "/one /other",
+  ],
+  [
+    "later",
+    [passes(1_000), mounts(ONE), passes(59_500), mounts(OTHER)],
+    "0 to 56, continued; 60.5 to 60.5",
+    "/one; /one /other",
+  ],
+  [
+    "later, both at once",
+    [passes(61_000), mounts(ONE), mounts(OTHER)],
+    "0 to 60, continued; 61 to 61",
+    "; /one /other",
+  ],
+  [
+    "later, and soon after that",
+    [passes(61_000), mounts(ONE), passes(29_000), mounts(OTHER)],
+    "0 to 60, continued; 61 to 90",
+    "; /one /other",
+  ],
+];
+
+const mountings = MOUNTS.map(([what, happens, sessions, routes]): Situation => [
+  `has a session announce the routes that are mounted in its first minute: ${what}`,
+  happens,
+  sessions,
+  { options, routes },
+]);
+
+/** What happens at 4 s, when the process is closed, and what sessions stand ten seconds later. */
+const CLOSINGS: [what: string, happens: Step[], sessions: string, events?: string[]][] = [
+  ["nothing is left", [closes(0, "0 to 4")], "0 to 4"],
+  ["calls are counted", [counts(), closes(0, "0 to 4")], "0 to 4"],
+  ["a call is answered", [arrives, later(3_000, answers), closes(3_000, "0 to 7")], "0 to 7"],
+  ["a call is answered late", [arrives, closes(10_000, "0 to 9, open"), answers], "0 to 14"],
+  [
+    "one client goes away, and then another",
+    [arrives, arrives, leaves, closes(10_000, "0 to 9, open"), leaves],
+    "0 to 14",
+  ],
+  [
+    "a write hangs",
+    [counts(), fails("write", "hung"), closes(10_000, "0 to 0, open"), mends],
+    "0 to 4",
+  ],
+  [
+    "the ledger hangs",
+    [counts(), fails("time", "hung"), closes(10_000, "0 to 0, open"), mends],
+    "0 to 14",
+  ],
+  [
+    "the ledger is away",
+    [counts(), fails("time", "away"), closes(10_000, "0 to 0, open"), mends],
+    "0 to 15",
+    [DOWN],
+  ],
+  [
+    "the ledger is away for a moment",
+    [counts(), fails("write", "unheard"), later(500, mends), closes(1_000, "0 to 4")],
+    "0 to 4",
+    [DOWN],
+  ],
+  [
+    "a call comes with the last write",
+    [atWrite(1, counts()), closes(1_000, "0 to 4; 5 to 5")],
+    "0 to 4; 5 to 5",
+  ],
+  ["a call comes after the last write", [closes(0, "0 to 4"), counts()], "0 to 4; 5 to 5"],
+  [
+    "a call comes after the last write, and is not answered",
+    [closes(0, "0 to 4"), arrives, counts(), later(8_000, leaves)],
+    "0 to 4; 5 to 12",
+  ],
+];
+
+const closings = CLOSINGS.map(([what, happens, sessions, events]): Situation => [
+  `is closed in ten seconds at most, and what is left is recorded later: ${what}`,
+  [passes(4_000), ...happens, passes(10_000)],
+  sessions,
+  events ? { events } : {},
+]);
+
+const before = [fails("open", "away")];
+
+const OTHERS: Situation[] = [
+  [
+    "registers as it is closed, if it can only then",
+    [counts(), passes(4_000), mends, closes(0, "4 to 4")],
+    "4 to 4",
+    { before, events: [DOWN, "session"] },
+  ],
+  [
+    "registers after it was closed, if it can only then",
+    [counts(), passes(4_000), closes(10_000, ""), mends, passes(10_000)],
+    "14 to 14",
+    { before, events: [DOWN, "session"] },
+  ],
+  [
+    "takes what waiting does not mend for a fault, once it runs",
+    [fails("open", LASTING), counts(), passes(5_000), mends, passes(5_000)],
+    "6 to 10",
+    { before, events: [DOWN, "error StorageError: sqlite: unwritable", "session"] },
+  ],
+  [
+    "never writes twice at once, however long it takes",
+    [
+      ...(["write", "time"] as const).flatMap((method) => [
+        fails(method, "hung"),
+        ...Array.from({ length: 30 }, () => [
+          ...[counts(), mounts(ONE), arrives, leaves],
+          ({ recorder }: Stage) => void recorder.flush(),
+          passes(5_000),
+        ]).flat(),
+      ]),
+      ({ recorder }) => void recorder.close(),
+      mends,
+    ],
+    "0 to 300",
+    { options: laterOf(ONE) },
+  ],
+  [
+    "begins one session only, where it is not known whether it has",
+    [
+      ...[sleeps(HOUR), fails("begin", "unheard"), counts(), passes(2_000)],
+      ...[mends, passes(5_000)],
+    ],
+    "0 to 0, continued; 3601 to 3607",
+    { events: [DOWN, "session"] },
+  ],
+  [
+    "goes on with its session after an outage in the middle of a heartbeat",
+    [
+      ...[counts(250), atWrite(2, fails("write", "away"))],
+      ...[isSuspended(2 * MINUTE), passes(100)], // before the heartbeat
+      ...[isSuspended(2 * MINUTE), passes(100), mends], // and in it
+    ],
+    "0 to 240.2",
+    { events: [DOWN, DOWN] },
+  ],
+  [
+    "announces at its registration what it has mounted before",
+    [mounts(ONE), passes(65_000), mounts(OTHER), passes(5_000), mends, passes(5_000)],
+    "71 to 75",
+    {
+      ...{ options, before, routes: "/one /other" },
+      events: [DOWN, DOWN, `warning ${UNMOUNTED}`, "session"],
+    },
+  ],
+  [
+    "says once which routes are not mounted, a minute after the first one was",
+    [
+      ...[passes(10 * MINUTE), stands({ fault: undefined, events: [], routes: "" })],
+      ...[mounts(ONE), passes(MINUTE - 1), stands({ fault: undefined }), passes(MINUTE)],
+      ...[stands({ fault: UNMOUNTED }), mounts(OTHER), stands({ fault: undefined })],
+    ],
+    "0 to 600, continued; 600 to 715, continued; 719.999 to 719.999",
+    {
+      ...{ options, routes: "; /one; /one /other" },
+      events: ["session", `warning ${UNMOUNTED}`, "session"],
+    },
+  ],
+  [
+    "knows mounts by the names that they were given",
+    [mounts("__proto__"), mounts("constructor")],
+    "0 to 0",
+    { options: laterOf("__proto__", "constructor"), routes: "__proto__ constructor" },
+  ],
+  [
+    "dates calls by the ledger's time, and says that the machine's clock is wrong",
+    [
+      ...[0, MINUTE - 1, 1 - MINUTE, MINUTE, -MINUTE, -20 * DAY, 20 * DAY, 0].flatMap((offset) => [
+        ({ scene: { clocks } }: Stage) => clocks.here = clocks.database + offset,
+        ...[counts(), passes(5_000)],
+        stands({ fault: Math.abs(offset) < MINUTE ? undefined : CLOCK }),
+      ]),
+      async ({ scene: { ledger } }) =>
+        assertEquals(await Array.fromAsync(ledger.usage(""), ({ day }) => day), ["2027-02-01"]),
+    ],
+    "0 to 40",
+    { events: [`error ${clockFault({ here: NOON + 75_100, inDatabase: NOON + 15_100 })}`] },
+  ],
+];
+
+const SITUATIONS = [starts, outages, jumps, losses, outcomes, mountings, closings, OTHERS].flat();
+
+for (const [what, happens, sessions, { options, before = [], ...end } = {}] of SITUATIONS) {
+  Deno.test(`Recorder ${what}`, async () => {
     await using scene = await openScene();
-    scene.faults[method] = fault;
-    const registered: number[] = [];
-    const onRegister = (sessions: readonly Session[]) => registered.push(sessions.length);
-    const { recorder, events, call, stop } = await scene.start({ onRegister });
-    assertEquals([scene.timers.now(), recorder.isRegistered], [seconds * 1_000, false]);
+    const stage = enter(scene, options);
+    const { recorder, told } = stage;
+    for (const step of before) await step(stage);
+    await scene.timers.during(recorder.start());
+    for (const step of happens) {
+      await step(stage);
+      assertEquals(told.isRecording, !recorder.fault?.startsWith("no record"));
+    }
+    await stage.stop();
+    const events = sessions.split("; ").slice(1).map(() => "session");
+    await stands({ ...END, sessions, calls: stage.made, events, ...end })(stage);
+    assertEquals(told.calls, stage.made, "each call is in the metrics once");
+    const { most, open } = scene.watched;
     assertEquals(
-      recorder.fault,
-      "no record of calls: the process is not registered yet (see the log)",
+      [most, open, scene.timers.pending],
+      [1, 0, 0],
+      "one at a time, and nothing is left",
     );
-    assertEquals(events.map(({ event }) => event), ["error"]);
-    call();
-    await scene.pass(MINUTE);
-    assertEquals([recorder.isRegistered, registered], [false, []]);
-    scene.faults[method] = undefined;
-    scene.release();
-    await scene.pass(5_000);
-    assertEquals([recorder.fault, registered], [undefined, [0]]);
-    assertEquals(await scene.calls(), 1);
-    await stop();
-    const [[began = 0, , ended] = [], ...others] = await scene.sessions();
-    assertEquals([ended, others], ["stopped", []]);
-    assertEquals(began >= MINUTE, fault !== "unheard");
-    assertEquals(events.map(({ event }) => event), ["error", "session"]);
+    const begun = stage.events.filter(({ event, message }) =>
+      event === "session" || message === LOST
+    );
+    for (const { event: _, session: _a, message: _b, ...facts } of begun) {
+      assertEquals(facts, { ...PROCESS, started: new Date(PROCESS.started).toISOString() });
+    }
+    if (begun.length > 0) assertEquals(begun.at(-1)?.["session"], recorder.session);
   });
 }
 
 Deno.test("Recorder.start() rejects with what waiting does not mend, and tries no more", async () => {
-  const lasting = [
-    new StorageError("sqlite", "unwritable", { isLasting: true }),
-    new RefusedError("no pg"),
-    new TypeError("a bug"),
-  ];
   for (const method of ["open", "begin"] as const) {
-    for (const error of lasting) {
+    for (const error of [LASTING, new RefusedError("no pg"), new TypeError("a bug")]) {
       await using scene = await openScene();
       scene.faults[method] = error;
       const { recorder, events } = scene.make();
@@ -93,170 +523,20 @@ Deno.test("Recorder.start() rejects with what waiting does not mend, and tries n
   }
 });
 
-Deno.test("Recorder takes what waiting does not mend for a fault, once it runs", async () => {
-  await using scene = await openScene();
-  scene.faults.open = "away";
-  const { recorder, events, call, stop } = await scene.start();
-  scene.faults.open = new StorageError("sqlite", "unwritable", { isLasting: true });
-  call();
-  await scene.pass(5_000);
-  assertEquals(events.map(({ cause }) => cause), [
-    "StorageError: sqlite: down",
-    "StorageError: sqlite: unwritable",
-  ]);
-  scene.faults.open = undefined;
-  await scene.pass(5_000);
-  assertEquals([recorder.fault, await scene.calls()], [undefined, 1]);
-  await stop();
-});
-
 Deno.test("Recorder sums the counts of several processes in one ledger", async () => {
   await using scene = await openScene();
   const processes = await Promise.all([1, 2, 3].map(() => scene.start()));
-  assertEquals(await scene.sessions(), Array(3).fill([0, 0, undefined]));
   for (let round = 0; round < 5; round++) {
     for (const { call } of processes) call();
     await scene.pass(1_000);
   }
   // A heartbeat begins a second after the last one at the earliest.
-  assertEquals(await scene.sessions(), Array(3).fill([0, 5_000, undefined]));
+  assertEquals(await scene.sessions(), "0 to 5, open; 0 to 5, open; 0 to 5, open");
   for (const { stop } of processes) await stop();
   assertEquals(await Array.fromAsync(scene.ledger.usage("")), [
     { ...COUNT, day: "2027-02-01", client: "app curl", calls: 15, last: NOON + 5_000 },
   ]);
-  assertEquals(await scene.sessions(), Array(3).fill([0, 5_000, "stopped"]));
-});
-
-Deno.test("Recorder neither loses nor repeats counts in an outage, and logs it once", async () => {
-  await using scene = await openScene();
-  const { recorder, events, call, stop } = await scene.start();
-  for (const fault of ["away", "unheard"] as const) {
-    for (const method of ["time", "write", "session"] as const) {
-      scene.faults[method] = fault;
-      // The answer to a write is looked for where the process does not know what became of it.
-      if (method === "session") scene.faults.write = "unheard";
-      for (let round = 0; round < 4; round++) {
-        for (const client of ["a", "b/1.0", "c"]) call(client);
-        await scene.pass(5_000);
-      }
-      assertEquals(recorder.fault, "no record of calls: the ledger fails (see the log)", method);
-      assertEquals(recorder.unrecorded() >= 9, true);
-      scene.faults.write = scene.faults[method] = undefined;
-      await scene.pass(5_000);
-      assertEquals([recorder.fault, recorder.unrecorded()], [undefined, 0]);
-    }
-  }
-  assertEquals(new Set(events.map(({ cause }) => cause)), new Set(["StorageError: sqlite: down"]));
-  await stop();
-  const rows = await Array.fromAsync(scene.ledger.usage(""));
-  assertEquals(rows.map(({ client, release, calls }) => [client, release, calls]), [
-    ["app a", "", 24],
-    ["app b", "1.0", 24],
-    ["app c", "", 24],
-  ]);
-  assertEquals(await scene.sessions(), [[0, 150_000, "stopped"]], "nothing is missing");
-});
-
-Deno.test("Recorder never writes twice at once, however long it takes", async () => {
-  await using scene = await openScene();
-  const { recorder, call, stop } = await scene.start({ ...LATER });
-  for (const method of ["write", "time"] as const) {
-    scene.faults[method] = "hung";
-    for (let round = 0; round < 30; round++) {
-      call();
-      recorder.mount(ONE);
-      recorder.arrive();
-      recorder.leave();
-      void recorder.flush();
-      await scene.pass(5_000);
-    }
-  }
-  const stopped = stop();
-  scene.release();
-  await stopped;
-  assertEquals([scene.watched.most, await scene.calls()], [1, 60]);
-  assertEquals((await scene.sessions()).map(([, , ended]) => ended), ["stopped"]);
-});
-
-/**
- * What happens before the heartbeats of a process at 5, 10 and 15 s, or in the middle one, once its
- * time was read: how far the database's clock jumps, and how long the process is suspended.
- */
-const JUMPS: [what: string, at: number[], database: number, suspended: number, sessions: Row[]][] =
-  [
-    ["sleeps for an hour", [1], HOUR, 0, [[0, 5_000, "continued"], [HOUR + 10_000, HOUR + 15_000]]],
-    ["sleeps for a minute", [1], MINUTE, 0, [[0, 5_000, "continued"], [70_000, 75_000]]],
-    ["sleeps for less", [1], MINUTE - 1, 0, [[0, 74_999]]],
-    ["sleeps for less, twice", [1, 2], MINUTE - 1, 0, [[0, 134_998]]],
-    ["is suspended", [1], 0, HOUR, [[0, HOUR + 15_000]]],
-    ["had booted three days slow", [0], 3 * DAY, 0, [
-      [0, 0, "continued"],
-      [3 * DAY + 5_000, 3 * DAY + 15_000],
-    ]],
-    ["sleeps before it stops", [2], HOUR, 0, [
-      [0, 10_000, "continued"],
-      [HOUR + 15_000, HOUR + 15_000],
-    ]],
-    ["sleeps in a heartbeat", [1.5], HOUR, 0, [
-      [0, 10_000, "continued"],
-      [HOUR + 15_000, HOUR + 15_000],
-    ]],
-    ["has its clock set back by less than a minute", [1], 1 - MINUTE, 0, [[0, 5_000]]],
-    ["has its clock set back by a day", [1], -DAY, 0, [
-      [10_000 - DAY, 10_000 - DAY, "continued"],
-      [10_000 - DAY, 15_000 - DAY],
-    ]],
-  ];
-
-for (const [what, at, database, suspended, sessions] of JUMPS) {
-  Deno.test(`Recorder begins another session after a time that it did not live through: the machine ${what}`, async () => {
-    await using scene = await openScene();
-    const { recorder, events, call, stop } = await scene.start();
-    const jump = () => {
-      scene.sleep(database);
-      scene.timers.suspend(suspended);
-    };
-    const clients = Array.from({ length: MAX_PART_ROWS + 1 }, (_, index) => nameOf(index));
-    for (const number of [0, 1, 2]) {
-      await scene.pass(4_900);
-      for (const client of clients) call(client); // several parts
-      await scene.pass(99);
-      if (at.includes(number)) jump();
-      if (at.includes(number + 0.5)) {
-        scene.watched.onAsk = (method) => {
-          if (method !== "write") return;
-          scene.watched.onAsk = () => {};
-          jump();
-        };
-      }
-      await scene.pass(1);
-      if (number === 2) await stop();
-      assertEquals(await scene.calls(), (number + 1) * clients.length);
-    }
-    assertEquals(await scene.sessions(), timesOf(sessions));
-    const isAgain = what.includes("by a day");
-    assertEquals(await scene.ledger.started(), isAgain ? NOON + 10_000 - DAY : undefined);
-    const began = sessions.slice(1).map(() => ({ event: "session", ...PROCESS_FACTS }));
-    assertEquals(events.map(({ session, ...rest }) => session ? rest : {}), began);
-    if (began.length > 0) assertEquals(events[0]?.["session"], recorder.session);
-  });
-}
-
-Deno.test("Recorder begins one session only, where it is not known whether it has", async () => {
-  await using scene = await openScene();
-  const { events, call, stop } = await scene.start();
-  scene.sleep(HOUR);
-  scene.faults.begin = "unheard";
-  call();
-  await scene.pass(2_000);
-  scene.faults.begin = undefined;
-  await scene.pass(5_000);
-  await stop();
-  assertEquals(
-    await scene.sessions(),
-    timesOf([[0, 0, "continued"], [HOUR + 1_000, HOUR + 7_000]]),
-  );
-  assertEquals([await scene.calls(), ...events.map(({ event }) => event)], [1, "error", "session"]);
+  assertEquals(await scene.sessions(), "0 to 5; 0 to 5; 0 to 5");
 });
 
 Deno.test("Recorder brings instants back to the time at which it does so, however late", async () => {
@@ -278,132 +558,25 @@ Deno.test("Recorder brings instants back to the time at which it does so, howeve
   for (const { stop } of [late, other]) await stop();
 });
 
-const LOST = "The ledger does not have this process's last heartbeat as it was written, as if it " +
-  "had been restored, replaced or copied. Verdicts name the time whose calls are lost";
-
-/**
- * What the ledger has of a process that has reported at 5 and 10 s, its sessions at the end, since when
- * its calls are lost, and how many of the four are on record.
- */
-const LOSSES: [what: string, sessions: Row[], lost: number, calls: number][] = [
-  ["an earlier copy", [[0, 5_000, "continued"], [15_000, 20_000]], 5_000, 3],
-  [
-    "an earlier copy, and the machine has slept",
-    [
-      [0, 5_000, "continued"],
-      [HOUR + 15_000, HOUR + 20_000],
-    ],
-    5_000,
-    3,
-  ],
-  ["a copy from before it started", [[15_000, 20_000]], 0, 2],
-  ["what another life of it recorded", [[0, 10_000, "continued"], [15_000, 20_000]], 10_000, 4],
-];
-
-for (const [what, sessions, lost, calls] of LOSSES) {
-  Deno.test(`Recorder names what the ledger has lost: it has ${what}`, async () => {
-    await using scene = await openScene();
-    const { ledger } = scene;
-    await scene.start({ onDemand: true });
-    let restore = what.includes("before it started") ? await scene.copy() : undefined;
-    const { recorder, events, call, stop } = await scene.start();
-    const { session: id } = recorder;
-    for (const _ of [1, 2]) {
-      await scene.pass(4_900);
-      call();
-      await scene.pass(100);
-      if (what.includes("copy")) restore ??= await scene.copy();
-    }
-    await restore?.();
-    if (what.includes("another life")) {
-      const { id: session, sequence } = await ledger.session(id) as Session;
-      const part = { counts: [], before: 0, lived: 0, isLast: false, isStopped: false };
-      await ledger.write(part, { id: session, sequence }, undefined);
-    }
-    for (const round of [1, 2]) {
-      await scene.pass(4_900);
-      call();
-      if (round === 1 && what.includes("slept")) scene.sleep(HOUR);
-      await scene.pass(100);
-    }
-    await stop();
-    assertEquals(recorder.unrecorded(), 0);
-    const own = (await ledger.sessions()).filter(({ onDemand }) => !onDemand);
-    const times = own.map(({ began, reported, ended }) => [began - NOON, reported - NOON, ended]);
-    assertEquals(times, timesOf(sessions));
-    assertEquals(own.map(({ lost }) => lost), [
-      ...sessions.slice(1).map(() => undefined),
-      NOON + lost,
-    ]);
-    const facts = { session: recorder.session, ...PROCESS_FACTS };
-    assertEquals(events, [{ event: "warning", ...facts, message: LOST }]);
-    assertEquals([await scene.calls(), await ledger.started()], [calls, undefined]);
-  });
-}
-
-/** What becomes of the first part of two, and of the ledger, before it is sent again. */
-const OUTCOMES: [fault: "away" | "unheard" | "hung", isRestored: boolean][] = [
-  ["unheard", false],
-  ["away", false],
-  ["unheard", true],
-  ["hung", false],
-];
-
-for (const [fault, isRestored] of OUTCOMES) {
-  Deno.test(`Recorder sends a part again as it was: ${fault}${isRestored ? ", then restored" : ""}`, async () => {
-    await using scene = await openScene();
-    const { recorder, call, stop } = await scene.start();
-    const restore = await scene.copy();
-    for (let index = 0; index < 150; index++) call(nameOf(index));
-    scene.faults.write = fault;
-    await scene.pass(1_500);
-    scene.faults.write = undefined;
-    if (isRestored) await restore();
-    for (let index = 0; index < 120; index++) call(nameOf(index)); // the same rows
-    scene.release();
-    await stop();
-    assertEquals([await scene.calls(), recorder.unrecorded()], [270, 0]);
-    const [[began, , ended] = [], ...others] = await scene.sessions();
-    assertEquals([began, ended, others], [0, "stopped", []]);
-  });
-}
-
-Deno.test("Recorder goes on with its session after an outage in the middle of a heartbeat", async () => {
-  await using scene = await openScene();
-  const { call, stop } = await scene.start();
-  for (let index = 0; index < 250; index++) call(nameOf(index));
-  let parts = 0;
-  scene.watched.onAsk = (method) => {
-    if (method === "write" && ++parts === 2) scene.faults.write = "away";
-  };
-  for (const _ of [1, 2]) { // before the heartbeat, and in it
-    scene.timers.suspend(2 * MINUTE);
-    await scene.pass(100);
-  }
-  scene.faults.write = undefined;
-  await stop();
-  assertEquals([await scene.sessions(), await scene.calls()], [[[0, 240_200, "stopped"]], 250]);
-});
-
 Deno.test("Recorder writes in small parts, reports with the last one, and yields to requests", async () => {
   await using scene = await openScene();
   scene.clocks.database += DAY / 2 - 4_900; // midnight is a second before the heartbeat
   const { call, stop } = await scene.start();
-  const began = (await scene.sessions())[0]?.[0] as number;
-  const seen: [rows: number, reported: number | undefined][] = [];
+  const reported = async () => (await scene.ledger.sessions())[0]?.reported ?? 0;
+  const began = await reported();
+  const seen: [rows: number, reported: number][] = [];
   let partsBeforeAnswer = 0;
   scene.watched.onAsk = async (method: string) => {
     if (method !== "write") return;
     if (seen.length === 0) setTimeout(() => partsBeforeAnswer = seen.length); // a request comes
-    const reported = (await scene.sessions())[0]?.[1] as number;
-    seen.push([(await Array.fromAsync(scene.ledger.usage(""))).length, reported - began]);
+    seen.push([(await Array.fromAsync(scene.ledger.usage(""))).length, await reported() - began]);
   };
   await scene.pass(4_950);
   for (let index = 0; index < 250; index++) call(nameOf(index));
   await scene.pass(50);
   assertEquals(seen, [[0, 0], [MAX_PART_ROWS, 0], [2 * MAX_PART_ROWS, 0]]);
   assertEquals(partsBeforeAnswer, 1);
-  assertEquals((await scene.sessions())[0]?.[1], began + 5_000);
+  assertEquals(await reported(), began + 5_000);
   const days = await Array.fromAsync(scene.ledger.usage(""), ({ day }) => day);
   assertEquals([days.length, ...new Set(days)], [250, "2027-02-02"], "dated as they are written");
   scene.watched.onAsk = () => {};
@@ -419,94 +592,10 @@ Deno.test("Recorder refuses a route whose name could not be read back", async ()
   }
 });
 
-const [ONE, OTHER] = ["/v1/one", "/v1/other"] as const;
-
-/** Options of a process that mounts two routes later. */
-const LATER = {
-  policies: Object.fromEntries(
-    [ONE, OTHER].map((route) => [route, definePolicy({ deprecatedAt: "2027-01-01" })]),
-  ),
-  isMountedLater: true,
-};
-
-/** When a process registers and mounts its routes, in seconds, and what its sessions have mounted. */
-const MOUNTS: [
-  what: string,
-  registers: number,
-  mounts: [at: number, route: string][],
-  sessions: [began: number, mounted: string[], ended?: Session["ended"]][],
-][] = [
-  ["in its first minute", 0, [[1, ONE], [2, ONE], [59, OTHER]], [[0, [ONE, OTHER]]]],
-  ["later", 0, [[1, ONE], [61, OTHER]], [[0, [ONE], "continued"], [61, [ONE, OTHER]]]],
-  ["later, both at once", 0, [[61, ONE], [61, OTHER]], [
-    [0, [], "continued"],
-    [61, [ONE, OTHER]],
-  ]],
-  ["later, and soon after that", 0, [[61, ONE], [90, OTHER]], [
-    [0, [], "continued"],
-    [61, [ONE, OTHER]],
-  ]],
-  ["before it is registered", 70, [[0, ONE], [65, OTHER]], [[70, [ONE, OTHER]]]],
-  ["not", 0, [], [[0, []]]],
-];
-
-for (const [what, registers, mounts, expected] of MOUNTS) {
-  Deno.test(`Recorder has a session announce the routes that are mounted in its first minute: ${what}`, async () => {
-    await using scene = await openScene();
-    if (registers > 0) scene.faults.open = "away";
-    const { recorder, stop } = await scene.start(LATER);
-    const pass = (at: number) => scene.pass(Math.max(0, at * 1_000 - scene.timers.now()));
-    for (const [at, route] of mounts) {
-      await pass(at);
-      recorder.mount(route);
-    }
-    await pass(registers);
-    scene.faults.open = undefined;
-    await recorder.flush();
-    await pass(100);
-    await stop();
-    const sessions = (await scene.ledger.sessions()).map(({ began, policies, ended }) => {
-      return [(began - NOON) / 1_000, Object.keys(policies).sort(), ended];
-    });
-    assertEquals(
-      sessions,
-      expected.map(([began, mounted, ended = "stopped"]) => [began, mounted, ended]),
-    );
-  });
-}
-
-Deno.test("Recorder says once which routes are not mounted, a minute after the first one was", async () => {
-  await using scene = await openScene();
-  const { recorder, events, stop } = await scene.start(LATER);
-  await scene.pass(10 * MINUTE);
-  assertEquals([recorder.fault, events], [undefined, []], "none is");
-  recorder.mount(ONE);
-  await scene.pass(MINUTE - 1);
-  assertEquals(recorder.fault, undefined);
-  await scene.pass(MINUTE);
-  const message = `${OTHER}: not mounted, so calls are not counted`;
-  assertEquals(recorder.fault, message);
-  assertEquals(events.slice(1), [{ event: "warning", session: recorder.session, message }]);
-  recorder.mount(OTHER);
-  assertEquals(recorder.fault, undefined);
-  await stop();
-});
-
-Deno.test("Recorder knows mounts by the names that they were given", async () => {
-  await using scene = await openScene();
-  const names = ["__proto__", "constructor"];
-  const policies = Object.fromEntries(names.map((name) => [name, LATER.policies[ONE]]));
-  const { recorder, stop } = await scene.start({ ...LATER, policies } as typeof LATER);
-  for (const name of names) recorder.mount(name);
-  await recorder.flush();
-  assertEquals(Object.keys((await scene.ledger.sessions())[0]?.policies ?? {}), names);
-  await stop();
-});
-
 Deno.test("Recorder says that a deleted route is called until thirty days without a call have passed", async () => {
   await using scene = await openScene();
   await addRows(scene.database, [{ ...COUNT, client: "app curl", calls: 1, last: NOON }]);
-  const { recorder, events, stop } = await scene.start({ ...LATER, retainDays: 400 });
+  const { recorder, events, stop } = await scene.start({ ...laterOf(ONE), retainDays: 400 });
   const text = `${ROUTE} is not served any more, but was called once since 2027-01-02, ` +
     "the last by app curl";
   assertEquals(recorder.deletedRoutes, [text]);
@@ -518,222 +607,6 @@ Deno.test("Recorder says that a deleted route is called until thirty days withou
     assertEquals(recorder.deletedRoutes.length, day <= 30 ? 1 : 0, `${day}`);
   }
   await stop();
-});
-
-/**
- * What happens to a process before it is closed at 4 s, and after that; how many seconds closing takes,
- * its sessions then, and its sessions in the end.
- */
-const ENDS: [
-  what: string,
-  before: (process: Process, scene: Scene) => void,
-  after: (process: Process, scene: Scene) => void,
-  took: number,
-  then: Row[],
-  inTheEnd: Row[],
-][] = [
-  ["nothing is left to do", () => {}, () => {}, 0, [[0, 4_000]], [[0, 4_000]]],
-  ["calls are counted", ({ call }) => call(), () => {}, 0, [[0, 4_000]], [[0, 4_000]]],
-  [
-    "a call is answered in time",
-    (process) => {
-      process.recorder.arrive();
-      setTimeout(() => answer(process), 3_000);
-    },
-    () => {},
-    3,
-    [[0, 7_000]],
-    [[0, 7_000]],
-  ],
-  [
-    "a call is answered later",
-    ({ recorder }) => recorder.arrive(),
-    answer,
-    10,
-    [[0, 9_000, "open"]],
-    [[0, 14_000]],
-  ],
-  [
-    "one client goes away, and then another",
-    ({ recorder }) => {
-      recorder.arrive();
-      recorder.arrive();
-      recorder.leave();
-    },
-    ({ recorder }) => recorder.leave(),
-    10,
-    [[0, 9_000, "open"]],
-    [[0, 14_000]],
-  ],
-  [
-    "a write hangs",
-    ({ call }, { faults }) => {
-      call();
-      faults.write = "hung";
-    },
-    (_, { release }) => release(),
-    10,
-    [[0, 0, "open"]],
-    [[0, 4_000]],
-  ],
-  [
-    "the ledger hangs",
-    ({ call }, { faults }) => {
-      call();
-      faults.time = "hung";
-    },
-    (_, { release }) => release(),
-    10,
-    [[0, 0, "open"]],
-    [[0, 14_000]],
-  ],
-  [
-    "the ledger is away",
-    ({ call }, { faults }) => {
-      call();
-      faults.time = "away";
-    },
-    (_, { faults }) => delete faults.time,
-    10,
-    [[0, 0, "open"]],
-    [[0, 15_000]],
-  ],
-  [
-    "the ledger is away for a moment",
-    ({ call }, { faults }) => {
-      call();
-      faults.write = "unheard";
-      setTimeout(() => delete faults.write, 500);
-    },
-    () => {},
-    1,
-    [[0, 4_000]],
-    [[0, 4_000]],
-  ],
-  [
-    "a call comes with the last write",
-    ({ call }, { watched }) => {
-      watched.onAsk = (method) => {
-        if (method !== "write") return;
-        watched.onAsk = () => {};
-        call();
-      };
-    },
-    () => {},
-    1,
-    [[0, 4_000], [5_000, 5_000]],
-    [[0, 4_000], [5_000, 5_000]],
-  ],
-  [
-    "a call comes after the last write",
-    () => {},
-    ({ call }) => call(),
-    0,
-    [[0, 4_000]],
-    [[0, 4_000], [5_000, 5_000]],
-  ],
-  [
-    "a call comes after the last write, and is not answered",
-    () => {},
-    ({ recorder, call }) => {
-      recorder.arrive();
-      call();
-      setTimeout(() => recorder.leave(), 8_000);
-    },
-    0,
-    [[0, 4_000]],
-    [[0, 4_000], [5_000, 12_000]],
-  ],
-];
-
-function answer({ recorder, call }: Pick<Process, "recorder" | "call">): void {
-  call();
-  recorder.leave();
-}
-
-for (const [what, before, after, took, then, inTheEnd] of ENDS) {
-  Deno.test(`Recorder.close() waits ten seconds at most, and what is left is recorded later: ${what}`, async () => {
-    await using scene = await openScene();
-    const process = await scene.start();
-    let made = 0;
-    const counted = { ...process, call: () => void (made++, process.call()) };
-    await scene.pass(4_000);
-    before(counted, scene);
-    const closing = process.recorder.close();
-    assert(process.recorder.close() === closing);
-    await scene.timers.during(closing);
-    assertEquals([scene.timers.now(), await scene.sessions()], [
-      4_000 + took * 1_000,
-      timesOf(then),
-    ]);
-    assertEquals(process.recorder.unrecorded() + await scene.calls(), made, "none is forgotten");
-    after(counted, scene);
-    await scene.pass(10_000);
-    assertEquals([await scene.sessions(), await scene.calls()], [timesOf(inTheEnd), made]);
-    assertEquals([scene.timers.pending, scene.watched.open], [0, 0]);
-  });
-}
-
-Deno.test("Recorder.close() registers a process that could not be before, if it can now", async () => {
-  for (const isInTime of [true, false]) {
-    await using scene = await openScene();
-    scene.faults.open = "away";
-    const { recorder, call } = await scene.start();
-    call();
-    await scene.pass(4_000); // it has tried at 0 and 1 s
-    if (isInTime) scene.faults.open = undefined;
-    await scene.timers.during(recorder.close());
-    assertEquals(scene.timers.now(), isInTime ? 4_000 : 14_000);
-    assertEquals([recorder.isRegistered, recorder.unrecorded()], isInTime ? [true, 0] : [false, 1]);
-    scene.faults.open = undefined;
-    await scene.pass(10_000);
-    const at = isInTime ? 4_000 : 14_000;
-    assertEquals([await scene.sessions(), await scene.calls()], [[[at, at, "stopped"]], 1]);
-  }
-});
-
-Deno.test("Recorder adds every call to the metrics once, even if the ledger fails", async () => {
-  await using scene = await openScene();
-  let [sum, recording] = [0, -1];
-  const metrics: RecorderOptions["metrics"] = {
-    add: (counts) => sum += counts.reduce((calls, count) => calls + count.calls, 0),
-    setRecording: (isRecording) => recording = Number(isRecording),
-    announce() {},
-  };
-  const { call, stop } = await scene.start({ metrics });
-  for (const fault of ["away", "unheard", undefined] as const) {
-    scene.faults.write = fault;
-    for (let round = 0; round < 4; round++) {
-      call();
-      await scene.pass(5_000);
-    }
-    assertEquals(recording, Number(fault === undefined));
-  }
-  await stop();
-  assertEquals([sum, await scene.calls()], [12, 12]);
-});
-
-Deno.test("Recorder dates calls by the ledger's time, and says that the machine's clock is wrong", async () => {
-  const offsets = [0, MINUTE - 1, -MINUTE + 1, MINUTE, -MINUTE, -20 * DAY, 20 * DAY, 0];
-  await using scene = await openScene();
-  const { recorder, events, call, stop } = await scene.start();
-  for (const offset of offsets) {
-    scene.clocks.here = scene.clocks.database + offset;
-    call();
-    await scene.pass(5_000);
-    const isOff = Math.abs(offset) >= MINUTE;
-    const fault = isOff ? "the clock here is not the database's (see the log)" : undefined;
-    assertEquals(recorder.fault, fault, `${offset}`);
-  }
-  await stop();
-  assertEquals(await scene.sessions(), [[0, 40_000, "stopped"]]);
-  const rows = await Array.fromAsync(scene.ledger.usage(""), ({ day, calls }) => [day, calls]);
-  assertEquals(rows, [["2027-02-01", offsets.length]]);
-  assertEquals(events.map(({ event }) => event), ["error"], "the rest is counted");
-  assertStringIncludes(
-    String(events[0]?.["cause"]),
-    "here, but 2027-02-01T12:00:15.100Z in the database",
-  );
 });
 
 Deno.test("Recorder keeps the names of recent clients across a restart", async () => {
@@ -787,4 +660,17 @@ Deno.test("Backlog sums the counts of each key, and gives them in parts", () => 
   assertEquals([backlog.isEmpty, backlog.calls], [false, 3]);
   assertEquals(backlog.takePart(), sums.slice(MAX_PART_ROWS));
   assertEquals([backlog.isEmpty, backlog.calls, backlog.takePart()], [true, 0, []]);
+});
+
+Deno.test("clockFault() says both times if they differ by a minute or more", () => {
+  const faultAt = (offset: number) => clockFault({ here: NOON + offset, inDatabase: NOON });
+  assertEquals([0, MINUTE - 1, 1 - MINUTE].map(faultAt), Array(3).fill(undefined));
+  for (const [offset, time] of [[MINUTE, "12:01:00"], [-MINUTE, "11:59:00"]] as const) {
+    assertEquals(
+      faultAt(offset),
+      `it is 2027-02-01T${time}.000Z here, but 2027-02-01T12:00:00.000Z in the database: correct ` +
+        "the clock that is wrong. Phases begin and end by the clock here; calls are recorded by " +
+        "the database's",
+    );
+  }
 });
