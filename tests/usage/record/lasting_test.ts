@@ -49,71 +49,44 @@ function sql(path: string, statements: string): void {
   database.exec(statements);
 }
 
-/** Faults of a file: how to make it, and what it comes to. */
-const FILES: [
-  what: string,
-  make: (path: string, folder: string) => unknown,
-  lasts: boolean,
-  message: RegExp,
-][] = [
-  ["another program's", (path) => sql(path, "CREATE TABLE other (a)"), true, /is not a ledger of/],
+/** Makes a ledger whose schema has another version. */
+async function makeVersion(path: string, version: number): Promise<void> {
+  await startOn(sqliteAt(path));
+  sql(path, `PRAGMA user_version = ${version}`);
+}
+
+/** Paths to no ledger: what is made before, in a folder, and what the start says. */
+const FILES: [what: string, make: (folder: string) => unknown, path: string, message: RegExp][] = [
+  ["another's", (at) => sql(`${at}/x`, "CREATE TABLE other (a)"), "x", /is not a ledger of/],
   [
     "a catalogue",
-    async (path) => await (await openEngine(sqliteAt(path))).close(),
-    true,
+    async (at) => await (await openEngine(sqliteAt(`${at}/x`))).close(),
+    "x",
     /not a ledger/,
   ],
+  ["later", (at) => makeVersion(`${at}/x`, 99), "x", /99 .* supports only \d+: run a later one$/],
   [
-    "of a later release",
-    async (path) => {
-      await startOn(sqliteAt(path));
-      sql(path, "PRAGMA user_version = 99");
-    },
-    true,
-    /version 99 .* supports only \d+: run a later one$/,
+    "earlier",
+    (at) => makeVersion(`${at}/x`, 11),
+    "x",
+    /11 .*: stop the servers, and move it away$/,
   ],
-  [
-    "of an earlier release",
-    async (path) => {
-      await startOn(sqliteAt(path));
-      sql(path, "PRAGMA user_version = 11");
-    },
-    true,
-    /version 11 .*: stop the servers, and move it away$/,
-  ],
-  [
-    "no database",
-    (path) => Deno.writeTextFile(path, "no database, and no short text"),
-    true,
-    /not a d/,
-  ],
-  ["a folder", (path) => Deno.mkdir(path), true, /unable to open database file/],
-  [
-    "in a folder that is a file",
-    (_, folder) => Deno.writeTextFile(`${folder}/x`, ""),
-    true,
-    /File exists/,
-  ],
+  ["a text", (at) => Deno.writeTextFile(`${at}/x`, "no database, and not short"), "x", /not a d/],
+  ["a folder", (at) => Deno.mkdir(`${at}/x`), "x", /unable to open database file/],
+  ["below a file", (at) => Deno.writeTextFile(`${at}/x`, ""), "x/y", /File exists/],
 ];
 
-needing("files")("on SQLite, a start fails for files that are not the ledger", async () => {
-  for (const [what, make, lasts, message] of FILES) {
+needing("files")("on SQLite, a start fails for paths to no ledger", async () => {
+  for (const [what, make, path, message] of FILES) {
     await inFolder(async (folder) => {
-      const path = what.includes("that is a file") ? `${folder}/x/y.sqlite` : `${folder}/y.sqlite`;
-      await make(path, folder);
-      check(what, await startOn(sqliteAt(path)), lasts, message);
+      await make(folder);
+      check(what, await startOn(sqliteAt(`${folder}/${path}`)), true, message);
     });
   }
+  check("/proc", await startOn(sqliteAt("/proc/ledger.sqlite")), true, /unable to open/);
+  const runtime = () => nodeRuntime(); // which makes no folders
+  check("none", await startOn(sqliteAt("/none/x"), { runtime }), true, /"\/none" does not exist/);
 });
-
-needing("files")(
-  "on SQLite, a start fails for a path that is not there or may not be written",
-  async () => {
-    check("/proc", await startOn(sqliteAt("/proc/ledger.sqlite")), true, /unable to open/);
-    const runtime = () => nodeRuntime(); // which makes no folders
-    check("none", await startOn(sqliteAt("/none/x"), { runtime }), true, /"\/none" does not exist/);
-  },
-);
 
 needing("files")(
   "on SQLite, a start does not fail for a ledger that is locked",
@@ -148,138 +121,97 @@ needing(...DISK)(
 
 const server = shared(POSTGRES, () => PostgresServer.start());
 
-/** Faults of a database: the change of a good one, or its URL, and what it comes to. */
-const DATABASES: [
-  what: string,
-  change: (database: string) => string,
-  lasts: boolean,
-  message: RegExp,
-][] = [
-  ["of a later release", () => "UPDATE media_head_ledger SET schema = 99", true, /version 99/],
-  [
-    "of an earlier release",
-    () => "UPDATE media_head_ledger SET schema = 11",
-    true,
-    /version 11 .*: stop the servers, and move it away/,
-  ],
-  ["without a table", () => "DROP TABLE media_head_session", true, /does not exist/],
-  [
-    "that the user may not write",
-    () => `
-    REASSIGN OWNED BY ${USER} TO postgres; GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${USER}`,
-    true,
-    /denied/,
-  ],
-  [
-    "in which the user may make no tables",
-    (name) => `
-    DROP TABLE media_head_ledger; ALTER DATABASE ${name} OWNER TO postgres`,
-    true,
-    /may not create tables/,
-  ],
-  [
-    "that is read-only, as a standby is",
-    (name) => `ALTER DATABASE ${name} SET default_transaction_read_only = on`,
-    false,
-    /read-only transaction/,
-  ],
-  [
-    "with no connection left",
-    (name) => `ALTER DATABASE ${name} CONNECTION LIMIT 0`,
-    false,
-    /too many/,
-  ],
-  ["that is locked", () => "", false, /lock timeout/],
+const EARLIER = "UPDATE media_head_ledger SET schema = 11";
+const READ_ONLY = `REASSIGN OWNED BY ${USER} TO postgres;
+                   GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${USER}`;
+
+/** Changes of a good database, whether the fault lasts, and what it says. */
+const DATABASES: [what: string, lasts: boolean, RegExp, change: (database: string) => string][] = [
+  ["later", true, /version 99/, () => "UPDATE media_head_ledger SET schema = 99"],
+  ["earlier", true, /version 11 .*: stop the servers, and move it away/, () => EARLIER],
+  ["without a table", true, /does not exist/, () => "DROP TABLE media_head_session"],
+  ["not to be written", true, /denied/, () => READ_ONLY],
+  ["not the user's", true, /may not create tables/, (name) => {
+    return `DROP TABLE media_head_ledger; ALTER DATABASE ${name} OWNER TO postgres`;
+  }],
+  ["a standby", false, /read-only transaction/, (name) => {
+    return `ALTER DATABASE ${name} SET default_transaction_read_only = on`;
+  }],
+  ["full", false, /too many/, (name) => `ALTER DATABASE ${name} CONNECTION LIMIT 0`],
 ];
 
 needing(...POSTGRES)(
   "on PostgreSQL, a start fails for what waiting does not mend in the database",
   async () => {
-    for (const [what, change, lasts, message] of DATABASES) {
+    for (const [what, lasts, message, change] of DATABASES) {
       const name = await server().createDatabase();
       const place = postgresAt(server().urlOf(name));
       assertEquals(await startOn(place), undefined);
-      if (what === "that is locked") {
-        const release = await server().keep(name, "LOCK TABLE media_head_session");
-        await server().query(`ALTER DATABASE ${name} SET lock_timeout = 1`);
-        check(what, await startOn(place), lasts, message);
-        await release();
-        continue;
-      }
       await server().query(change(name), name);
       check(what, await startOn(place), lasts, message);
     }
+    const name = await server().createDatabase();
+    const place = postgresAt(server().urlOf(name));
+    assertEquals(await startOn(place), undefined);
+    const release = await server().keep(name, "LOCK TABLE media_head_session");
+    await server().query(`ALTER DATABASE ${name} SET lock_timeout = 1`);
+    check("locked", await startOn(place), false, /lock timeout/);
+    await release();
   },
 );
 
-/** URLs and options that lead to no database, and what they come to. */
-const PLACES: [
-  what: string,
-  of: (url: URL) => unknown,
-  lasts: boolean,
-  message: RegExp,
-  options?: Partial<LedgerOptions>,
-][] = [
-  ["a wrong password", (url) => url.password = "wrong", true, /authentication failed/],
-  ["a wrong user", (url) => url.username = "nobody", true, /authentication failed/],
-  ["no password", (url) => url.password = "", true, /it asks for a password/],
-  ["a missing database", (url) => url.pathname = "/missing", true, /does not exist/],
-  ["a missing schema", (url) => url.search = "?options=-csearch_path%3Dnone", true, /no schema/],
-  ["no encryption", (url) => url.search = "?sslmode=require", true, /does not support SSL/],
-  ["a port that is closed", (url) => url.port = String(freePort()), false, /ECONNREFUSED/],
-  ["a socket that is missing", (url) => url.search = "?host=/none", false, /ENOENT/],
-  [
-    "a password that is none",
-    () => {},
-    true,
-    /expected a function that returns the password, got n/,
-    {
-      password: () => 5 as unknown as string,
-    },
-  ],
-  ["passwords that are away", () => {}, false, /the option password failed: Error: no token/, {
-    password: () => Promise.reject(new Error("no token")),
-  }],
+/** What is wrong on the way to the database, whether that lasts, and what the fault says. */
+const PLACES: [what: string, lasts: boolean, RegExp, change: (url: URL) => unknown][] = [
+  ["a wrong password", true, /authentication failed/, (url) => url.password = "wrong"],
+  ["a wrong user", true, /authentication failed/, (url) => url.username = "nobody"],
+  ["no password", true, /it asks for a password/, (url) => url.password = ""],
+  ["a missing database", true, /does not exist/, (url) => url.pathname = "/missing"],
+  ["no schema", true, /no schema/, (url) => url.search = "?options=-csearch_path%3Dnone"],
+  ["no encryption", true, /does not support SSL/, (url) => url.search = "?sslmode=require"],
+  ["a closed port", false, /ECONNREFUSED/, (url) => url.port = String(freePort())],
+  ["no socket", false, /ENOENT/, (url) => url.search = "?host=/none"],
+];
+
+/** Passwords that are none, and whether that lasts. */
+const PASSWORDS: [lasts: boolean, RegExp, password: () => unknown][] = [
+  [true, /expected a function that returns the password, got n/, () => 5],
+  [false, /the option password failed: Error: no token/, () => Promise.reject(Error("no token"))],
 ];
 
 needing(...POSTGRES)(
   "on PostgreSQL, a start fails for what waiting does not mend on the way there",
   async () => {
-    const name = await server().createDatabase();
-    for (const [what, of, lasts, message, options] of PLACES) {
-      const url = new URL(server().urlOf(name));
+    const { href } = new URL(server().urlOf(await server().createDatabase()));
+    for (const [what, lasts, message, change] of PLACES) {
+      const url = new URL(href);
       assertEquals(url.password, PASSWORD);
-      of(url);
-      check(what, await startOn(postgresAt(url.href), options), lasts, message);
+      change(url);
+      check(what, await startOn(postgresAt(url.href)), lasts, message);
+    }
+    for (const [lasts, message, password] of PASSWORDS) {
+      const options = { password: password as () => string };
+      check(`${message}`, await startOn(postgresAt(href), options), lasts, message);
     }
   },
 );
 
-/** How PostgreSQL refuses a connection for a while: the code of the error. */
-const REFUSALS: [code: string, message: string][] = [
-  ["57P03", "the database system is starting up"],
-  ["57P03", "the database system is shutting down"],
-  ["53300", "sorry, too many clients already"],
-  ["53100", "could not extend file: No space left on device"],
-  ["08006", "no server is available"], // of a pooler
-];
+/** Codes by which PostgreSQL, or a pooler, refuses a connection for a while. */
+const REFUSALS = ["57P03", "53300", "53100", "08006"];
 
 needing("environment", "network")(
   "on PostgreSQL, a start does not fail for a server that refuses connections for a while",
   async () => {
-    for (const [code, text] of REFUSALS) {
+    for (const code of REFUSALS) {
       using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
       const answering = (async () => {
         using connection = await listener.accept();
         await connection.read(new Uint8Array(1_000));
-        const fields = new TextEncoder().encode(`SFATAL\0VFATAL\0C${code}\0M${text}\0\0`);
-        const head = new DataView(new ArrayBuffer(5));
-        head.setUint8(0, "E".charCodeAt(0));
-        head.setUint32(1, fields.length + 4);
-        await connection.write(new Uint8Array([...new Uint8Array(head.buffer), ...fields]));
+        const fields = new TextEncoder().encode(`SFATAL\0VFATAL\0C${code}\0Mnot now\0\0`);
+        const length = fields.length + 4;
+        await connection.write(new Uint8Array(["E".charCodeAt(0), 0, 0, 0, length, ...fields]));
       })();
       const url = `postgres://u:p@127.0.0.1:${listener.addr.port}/d`;
-      check(code, await startOn(postgresAt(url)), false, new RegExp(text));
+      check(code, await startOn(postgresAt(url)), false, /not now/);
       await answering;
     }
   },
