@@ -1,5 +1,4 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { assertSpyCalls } from "@std/testing/mock";
 import { OTHER } from "../../../lib/lifecycle/user_agent.ts";
 import type { Moment } from "../../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
@@ -7,12 +6,11 @@ import { CachedStorage } from "../../../lib/storage/cache.ts";
 import { newToken } from "../../../lib/storage/token.ts";
 import { MAX_NEW_NAMES_A_DAY, MAX_PROBES_A_DAY } from "../../../lib/usage/record/client_names.ts";
 import { UsageMeter } from "../../../lib/usage/record/meter.ts";
-import type { Impact, UsageCount } from "../../../lib/usage/record/records.ts";
-import { CONFIG, publishTableItems } from "../../server/request_table.ts";
+import type { UsageCount } from "../../../lib/usage/record/records.ts";
+import { CONFIG } from "../../server/request_table.ts";
 import { COUNT, countOne, NOON } from "../../support/counted_call.ts";
 import { servedHandler } from "../../support/handlers.ts";
-import { openMemory } from "../../support/memory_storage.ts";
-import { failing } from "../../support/one_item.ts";
+import { OneItem } from "../../support/one_item.ts";
 import { underPolicy } from "../../support/routes.ts";
 
 const POLICY = definePolicy({
@@ -72,29 +70,19 @@ Deno.test("UsageMeter records the release of an app, or the app of a site or id,
 
 Deno.test("UsageMeter counts probes as no calls, and as no new names", () => {
   const meter = new UsageMeter();
-  for (let index = 0; index < 1_000; index++) {
+  for (let index = 0; index < MAX_NEW_NAMES_A_DAY; index++) {
     const name = index.toString(16).padStart(16, "0");
     countOne(meter, { userAgent: `App-${index}/1` }, { "Lifecycle-Probe": name });
   }
-  countOne(meter, { userAgent: "curl" }, { "Lifecycle-Probe": "anything" });
   countOne(meter, { userAgent: "media-head-check", moment: BROWNOUT, status: 503 });
-  for (let index = 0; index < MAX_NEW_NAMES_A_DAY; index++) {
-    countOne(meter, { userAgent: `New-${index}` });
-  }
+  countOne(meter, { userAgent: "App" });
   const counts = meter.take(NOON);
-  const probes = counts.filter(({ client }) => client.startsWith("probe "));
-  assert(probes.every(({ impact, release }) => impact === "none" && release === ""));
-  assertEquals(probes.length, MAX_PROBES_A_DAY + 2);
-  const callsOf = (name: string) => probes.find(({ client }) => client === name)?.calls;
-  assertEquals(
-    ["0".repeat(16), "(other)", "media-head-check"].map((name) => callsOf(`probe ${name}`)),
-    [
-      1,
-      1_000 - MAX_PROBES_A_DAY + 1,
-      1,
-    ],
-  );
-  assertEquals(counts.length - probes.length, MAX_NEW_NAMES_A_DAY);
+  const isProbe = ({ client, impact, release }: UsageCount) =>
+    client.startsWith("probe ") && impact === "none" && release === "";
+  assertEquals(counts.filter((count) => !isProbe(count)).map(({ client }) => client), ["app App"]);
+  const callsOf = (name: string) => counts.find(({ client }) => client === `probe ${name}`)?.calls;
+  const others = MAX_NEW_NAMES_A_DAY - MAX_PROBES_A_DAY;
+  assertEquals(["0".repeat(16), "(other)", "media-head-check"].map(callsOf), [1, others, 1]);
 });
 
 Deno.test("UsageMeter bounds its memory of hostile names and releases", () => {
@@ -123,99 +111,40 @@ Deno.test("UsageMeter bounds its memory of hostile names and releases", () => {
   assert(counts.every(({ client, release }) => client !== OTHER || release === ""));
 });
 
-Deno.test("createHandler() counts every answer of the deprecated routes, prepared ones included", async () => {
-  await using subject = await openMemory();
-  const { audio, video, linkedAudio, unpublished } = await publishTableItems(subject);
-  const meter = new UsageMeter();
-  const recorder = { meter, fault: undefined };
-  // Responses are prepared for lookup results that the cache may reuse.
-  const storage = new CachedStorage(subject.storage, subject.storage.catalogue, Date.now);
-  const handle = servedHandler({ storage, config: CONFIG, clock: () => NOON, log() {}, recorder });
-  const known = newToken();
-  const requests: [method: string, path: string, count: number][] = [
-    ["HEAD", `/audio/${audio.token}`, 5],
-    ["GET", `/audio/${audio.token}`, 2],
-    ["HEAD", `/audio/${linkedAudio.token}`, 4],
-    ["GET", `/audio/${linkedAudio.token}`, 1],
-    ["HEAD", `/media/${linkedAudio.token}`, 1],
-    ["HEAD", `/video/${video.token}`, 1],
-    ["OPTIONS", `/video/${video.token}`, 1],
-    ["POST", "/video/x", 1],
-    ["HEAD", "/video/x", 3],
-    ["HEAD", `/audio/${known}`, 3],
-    ["HEAD", `/audio/${unpublished}`, 2],
-    ["HEAD", `/media/${audio.token}`, 9],
-    ["GET", "/deprecation", 9],
-    ["GET", "/nowhere", 9],
-  ];
-  const responses = new Map<Response, number>();
-  for (const [method, path, count] of requests) {
-    for (let sent = 0; sent < count; sent++) {
-      const headers = { "User-Agent": "test/1" };
-      const response = await handle(new Request(`http://test${path}`, { method, headers }));
-      await response.body?.cancel();
-      responses.set(response, (responses.get(response) ?? 0) + 1);
-    }
-  }
-  // Equal HEADs share one object from the second on, because they were prepared.
-  assertEquals([...responses.values()].filter((count) => count > 1).toSorted(), [2, 2, 3, 4, 8]);
-  const counted = meter.take(NOON).map(({ route, method, status, impact, calls }) =>
-    `${method} ${route} ${status} ${impact}: ${calls}`
-  );
-  assertEquals(counted.toSorted(), [
-    "GET /audio/:token 2xx breaking: 2",
-    "GET /audio/:token 3xx breaking: 1",
-    "HEAD /audio/:token 2xx breaking: 5",
-    "HEAD /audio/:token 3xx breaking: 4",
-    "HEAD /audio/:token 404 none: 3",
-    "HEAD /audio/:token 410 none: 2",
-    "HEAD /video/:token 2xx breaking: 1",
-    "HEAD /video/:token 400 none: 3",
-    "OPTIONS /video/:token 2xx none: 1",
-    "POST /video/:token 405 none: 1",
-  ]);
-});
+/** The status of the brownout, or none; the segment after `/audio/`, and how it is counted. */
+const ANSWERS: [brownout: 503 | 410 | undefined, target: string, counted: string][] = [
+  [undefined, newToken(), "2xx breaking"],
+  [undefined, "malformed", "400 none"],
+  [503, newToken(), "5xx breaking"],
+  [503, newToken().toUpperCase(), "5xx breaking"],
+  [503, "malformed", "5xx none"],
+  [410, newToken(), "4xx breaking"],
+  [410, "malformed", "410 none"],
+];
 
-Deno.test("createHandler() counts every valid token in a brownout, and looks nothing up", async () => {
-  for (const brownoutStatus of [503, 410] as const) {
-    const meter = new UsageMeter();
-    const recorder = { meter, fault: undefined };
-    const brownouts = POLICY.brownouts.map((one) => ({ ...one, status: brownoutStatus }));
-    const policy = { ...POLICY, brownouts };
-    const storage = failing(new Error("Not needed"));
-    const options = {
-      config: { ...CONFIG, ...underPolicy(policy) },
-      clock: () => NOON,
-      log() {},
-      recorder,
-    };
+Deno.test("createHandler() counts every answer, prepared ones included, and looks nothing up in a brownout", async () => {
+  for (const [status, target, counted] of ANSWERS) {
+    const brownouts = status === undefined
+      ? []
+      : POLICY.brownouts.map((brownout) => ({ ...brownout, status }));
+    const [storage, meter] = [new OneItem(), new UsageMeter()];
     const handle = servedHandler({
       storage: new CachedStorage(storage, storage, Date.now),
-      ...options,
+      config: { ...CONFIG, ...underPolicy({ ...POLICY, brownouts }) },
+      clock: () => NOON,
+      log() {},
+      recorder: { meter, fault: undefined },
     });
-    const token = newToken();
-    const rows: [target: string, impact: Impact][] = [
-      [token, "breaking"],
-      [token.toUpperCase(), "breaking"],
-      ["malformed", "none"],
-    ];
-    for (const [target, impact] of rows) {
-      for (const method of ["HEAD", "HEAD", "HEAD", "GET"]) { // prepared responses among them
-        const response = await handle(new Request(`http://test/audio/${target}`, { method }));
-        assertEquals(response.status, brownoutStatus, target);
-        assertMatch(response.headers.get("Retry-After") ?? "", / 13:00:00 GMT$/);
-        await response.body?.cancel();
-      }
-      const counted = meter.take(NOON).map(({ brownout, status, impact, method, calls }) =>
-        `${brownout} ${status} ${impact} ${method} ${calls}`
-      );
-      const isExact = brownoutStatus === 410 && impact === "none";
-      const status = isExact ? "410" : `${brownoutStatus}`.replace(/..$/, "xx");
-      const expected = ["GET 1", "HEAD 3"].map((calls) =>
-        `2027-02-01T11:00:00Z ${status} ${impact} ${calls}`
-      );
-      assertEquals(counted.toSorted(), expected, target);
+    const responses = new Set<Response>();
+    for (const _ of [1, 2, 3, 4]) {
+      responses.add(await handle(new Request(`http://test/audio/${target}`, { method: "HEAD" })));
     }
-    for (const method of [storage.find, storage.open, storage.check]) assertSpyCalls(method, 0);
+    assert(responses.size < 4, `${target}: equal HEADs share a response once it is prepared`);
+    const seen = meter.take(NOON).map(({ brownout, status, impact, calls }) =>
+      `${brownout} ${status} ${impact}: ${calls}`
+    );
+    const start = status === undefined ? "" : "2027-02-01T11:00:00Z";
+    assertEquals(seen, [`${start} ${counted}: 4`], target);
+    if (status !== undefined) assertEquals(storage.find.calls, [], target);
   }
 });
