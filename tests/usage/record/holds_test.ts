@@ -159,45 +159,35 @@ Deno.test("readHolds() ignores each row that the command cannot have recorded, a
   );
 });
 
-Deno.test("HeldPolicies counts a hold from the second in which it began to the second in which it ends", () => {
-  const held = new HeldPolicies(POLICIES, () => NOON + 5 * SECOND);
-  const hold: RecordedHold = {
-    ...HOLD,
-    id: "a",
-    since: NOON + 1,
-    until: NOON + DAY,
-    released: NOON + 10_001,
-  };
-  held.learn({ holds: [hold], faults: [] });
-  const [{ start, end } = { start: 0, end: 0 }] = held.current[ROUTE]?.holds ?? [];
-  assertEquals([start, end], [NOON, NOON + 11 * SECOND]);
-});
+/** What a process learns of one hold, one after another, and when the hold begins and ends then. */
+const LEARNED: [
+  what: string,
+  rows: Partial<RecordedHold>[],
+  hold?: [start: number, end: number],
+][] = [
+  ["whole seconds", [{ since: NOON + 1, released: NOON + 10_001 }], [NOON, NOON + 11 * SECOND]],
+  ["no hold that was released as it began", [{ released: NOON }]],
+  ["no hold that was released before", [{ released: NOON - HOUR }]],
+  ["no other end", [{}, { until: NOON + HOUR }], [NOON, NOON + DAY]],
+  ["no other beginning", [{}, { since: NOON + HOUR }], [NOON, NOON + DAY]],
+  ["no other route", [{}, { route: "/other" }], [NOON, NOON + DAY]],
+  ["the release of one that was rewritten", [{}, {
+    ...{ route: "/other", since: NOON + HOUR, until: NOON + HOUR, released: NOON + SECOND },
+  }], [NOON, NOON + SECOND]],
+];
 
-Deno.test("HeldPolicies takes a hold that was released before it began for none", () => {
-  const held = new HeldPolicies(POLICIES, () => NOON);
-  for (const released of [NOON, NOON - HOUR]) {
-    held.learn({
-      holds: [{ ...HOLD, id: "a", since: NOON, until: NOON + HOUR, released }],
-      faults: [],
+Deno.test("HeldPolicies learns of each hold, and then only of its release", () => {
+  for (const [what, rows, hold] of LEARNED) {
+    const held = new HeldPolicies(POLICIES, () => NOON + 5 * SECOND);
+    const changes = rows.map((row) => {
+      const learned = { ...HOLD, id: "a", since: NOON, until: NOON + DAY, released: undefined };
+      const known = held.current;
+      const { hasChanged } = held.learn({ holds: [{ ...learned, ...row }], faults: [] });
+      assertEquals(hasChanged, held.current !== known, what);
+      return hasChanged;
     });
-    assertEquals(held.current, POLICIES, "no part of the brownout ends before");
-  }
-});
-
-Deno.test("HeldPolicies learns only the release of a hold that it knows", () => {
-  const hold = { ...HOLD, id: "a", since: NOON, until: NOON + DAY, released: undefined };
-  const rewritten: Partial<RecordedHold>[] = [
-    { until: NOON + HOUR },
-    { since: NOON + HOUR },
-    { route: "/other" },
-  ];
-  for (const change of rewritten) {
-    const held = new HeldPolicies(POLICIES, () => NOON);
-    held.learn({ holds: [hold], faults: [] });
-    const known = held.current;
-    assertEquals(held.learn({ holds: [{ ...hold, ...change }], faults: [] }).hasChanged, false);
-    assertEquals(held.current, known);
-    held.learn({ holds: [{ ...hold, ...change, released: NOON + SECOND }], faults: [] });
-    assertEquals(held.current[ROUTE]?.holds?.map(({ end }) => end), [NOON + SECOND]);
+    assertEquals(changes, rows.map((row, index) => index === 0 || "released" in row), what);
+    if (hold === undefined) assertEquals(held.current, POLICIES, what); // no brownout is cut
+    else assertEquals(held.current[ROUTE]?.holds?.map(({ start, end }) => [start, end]), [hold]);
   }
 });

@@ -1,6 +1,6 @@
 /** The suite of every ledger. */
 
-import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Database } from "../../../lib/database/sql/database.ts";
 import { StorageError } from "../../../lib/errors/storage_error.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
@@ -414,33 +414,21 @@ export function testLedger(
     ]);
   });
 
-  test("holds() ignores a hold that the command cannot have recorded", async ({ ledger, database }) => {
+  test("holds() ignores a hold that has not begun, and one that the command cannot have recorded", async ({ ledger, database }) => {
     const { id } = await ledger.hold({ route: "/v1", until: NOON + 1, because: "b" });
-    const wrong = [
-      ["'longer'", "'/v1'", NOON, NOON + 90 * DAY + 1, null, "'b'"],
-      ["'route'", "'a' || char(10)", NOON, NOON + 1, null, "'b'"],
-      ["'reason'", "'/v1'", NOON, NOON + 1, null, "'a' || char(10)"],
-      ["'blank'", "'/v1'", NOON, NOON + 1, null, "' '"],
-      ["'long'", "'/v1'", NOON, NOON + 1, null, `'${"x".repeat(201)}'`],
-      ["'unsafe'", "'/v1'", -8.64e15, 8.64e15, null, "'b'"],
+    const others: [id: string, since: number, until: number, because: string][] = [
+      ["later", NOON + 1, NOON + 2, "b"],
+      ["longer", NOON, NOON + 90 * DAY + 1, "b"],
+      ["broken", NOON, NOON + 1, "a\nb"],
+      ["unsafe", -8.64e15, 8.64e15, "b"],
     ];
-    const char = (text: unknown) =>
-      `${text}`.replaceAll("char(10)", database.batch === 20 ? "char(10)" : "chr(10)");
-    for (const values of wrong) {
-      const text = `INSERT INTO media_head_hold (id, route, since, until, released, because)
-                    VALUES (${values.map(char).join(", ")})`;
-      await database.transact([{ text }]);
-    }
-    const later = `INSERT INTO media_head_hold (id, since, until, because)
-                   VALUES ('later', ${NOON + 1}, ${NOON + 2}, 'b')`;
-    await database.transact([{ text: later }]);
+    const text = `INSERT INTO media_head_hold (id, since, until, because)
+                  VALUES ($1, CAST($2 AS bigint), CAST($3 AS bigint), $4)`;
+    for (const values of others) await database.transact([{ text, values }]);
     const { holds, faults } = await ledger.holds();
     assertEquals(holds.map((hold) => hold.id), [id]);
-    assertEquals(faults.length, wrong.length);
-    for (const [name] of wrong) {
-      const named = faults.find((fault) => fault.includes(`[${`${name}`.replaceAll("'", '"')},`));
-      assertMatch(named ?? "", /^a hold is ignored: /, `${name}`);
-    }
+    const ignored = faults.map((fault) => /^a hold is ignored: \["(.*?)"/.exec(fault)?.[1]);
+    assertEquals(ignored.toSorted(), ["broken", "longer", "unsafe"]);
   });
 
   test("begin() brings the future to now where the clock is behind, and deletes nothing", async ({ database, ledger, clock, rows, write }) => {
