@@ -125,7 +125,8 @@ export async function openScene() {
     },
     /**
      * The sessions on record in the order in which they began: from when to when each counted, in
-     * seconds since noon, and how it ended, unless it has stopped, and since when calls are lost, if any.
+     * seconds since noon, and since when calls are lost, if any are. Most have stopped; of others, it
+     * says so: "0 to 5, then 9 to 9; 7 to 9, open" are one that was continued, and one that is open.
      */
     sessions: async () =>
       (await ledger.sessions()).toSorted((a, b) => a.began - b.began || a.reported - b.reported)
@@ -134,7 +135,7 @@ export async function openScene() {
           const end = ended === "stopped" ? "" : `, ${ended}`;
           const loss = lost === undefined ? "" : `, lost since ${since(lost)}`;
           return `${since(began)} to ${since(reported)}${end}${loss}`;
-        }).join("; "),
+        }).join("; ").replaceAll(", continued; ", ", then "),
     /** The number of calls on record. */
     calls: async () =>
       (await Array.fromAsync(ledger.usage(""))).reduce((sum, { calls }) => sum + calls, 0),

@@ -5,7 +5,7 @@ import { momentAt } from "../../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../../lib/lifecycle/policy_settings.ts";
 import { HeldPolicies, readHolds, type RecordedHold } from "../../../lib/usage/record/holds.ts";
 import type { RecorderOptions } from "../../../lib/usage/record/recorder.ts";
-import { DAY, NOON } from "../../support/counted_call.ts";
+import { countOne, DAY, NOON } from "../../support/counted_call.ts";
 import { openScene, ROUTE } from "../../support/recorder_scene.ts";
 
 const SECOND = 1_000;
@@ -110,11 +110,10 @@ Deno.test("Recorder keeps counts of a brownout's parts apart", async () => {
   await using scene = await openScene();
   const { recorder, stop } = await startIn(scene);
   const count = () => {
-    const policy = recorder.policies[ROUTE];
+    const { [ROUTE]: policy } = recorder.policies;
     assert(policy !== undefined);
     const moment = momentAt(policy, scene.clocks.here);
-    const answer = { route: ROUTE, method: "HEAD", status: 503, breaks: true, policy, moment };
-    recorder.meter.counterFor(answer).count(new Headers({ "User-Agent": "curl" }));
+    countOne(recorder.meter, { userAgent: "curl", policy, moment });
   };
   count();
   await scene.ledger.hold({ ...HOLD, until: NOON + 60 * SECOND });

@@ -120,25 +120,16 @@ export function testLedger(
       on("2027-02-05", { route: "/video/:token" }),
     ]);
     await addRows(database, [on("2027-02-01", { calls: 2 })]);
-    const found = (await ledger.histories()).toSorted((a, b) =>
-      a.route < b.route || a.route === b.route && a.client < b.client ? -1 : 1
-    );
-    const [of, once] = [{ route: ROW.route, client: "curl" }, "2027-02-02"];
-    const [first, last] = ["2026-11-01", "2027-02-01"];
-    assertEquals(found, [
-      { ...of, calls: 15, days: 3, first, last, lastCalls: 11, pause: 91 },
-      { ...of, client: "once", ...one(once, 7) },
-      {
-        ...of,
-        route: "/video/:token",
-        ...one(once, 3),
-        calls: 6,
-        days: 2,
-        pause: 3,
-        last: "2027-02-05",
-      },
+    const found = (await ledger.histories()).map((history) => {
+      const { route, client, calls, days, first, last, lastCalls, pause } = history;
+      return `${route} ${client}: ${calls} on ${days}, ${first} to ${last} (${lastCalls}), ${pause}`;
+    });
+    assertEquals(found.toSorted(), [
+      "/audio/:token curl: 15 on 3, 2026-11-01 to 2027-02-01 (11), 91",
+      "/audio/:token once: 7 on 1, 2027-02-02 to 2027-02-02 (7), undefined",
+      "/video/:token curl: 6 on 2, 2027-02-02 to 2027-02-05 (3), 3",
     ]);
-    assertEquals((await ledger.clientsSince(once)).toSorted(), ["curl", "once"]);
+    assertEquals((await ledger.clientsSince("2027-02-02")).toSorted(), ["curl", "once"]);
     assertEquals(await ledger.clientsSince("2027-02-03"), ["curl"]);
   });
 
@@ -200,42 +191,42 @@ export function testLedger(
     assertEquals([third.process.machine, third.publicUrl, third.contact], Array(3).fill(machine));
   });
 
-  /** When a session has reported, that begins at `NOON`, after one that reported then or none. */
+  /**
+   * When a session has reported that begins at noon, in milliseconds before or after that: its process
+   * opened the record at a start, and has reported earlier, if it has. Without a time before, more parts
+   * follow.
+   */
   const BEGINNINGS: [
     what: string,
     earlier: number | undefined,
-    session: Partial<NewSession>,
-    part: Partial<Part>,
+    start: number,
+    before: number | undefined,
     reported: number,
+    loss?: Pick<NewSession, "continued">,
   ][] = [
-    ["first", undefined, { start: NOON - 9 }, { before: NOON - 2 }, NOON - 2],
-    ["first, more parts follow", undefined, { start: NOON - 9 }, { isLast: false }, NOON - 9],
-    ["first, by a process of the future", undefined, { start: NOON + 9 }, { before: NOON }, NOON],
-    ["next", NOON - 7, { start: NOON - 9 }, { before: NOON - 2 }, NOON - 2],
-    ["next, more parts follow", NOON - 7, { start: NOON - 9 }, { isLast: false }, NOON - 7],
-    ["next, late", NOON - 7, { start: NOON - 9 }, { before: NOON - 8 }, NOON - 7],
-    ["next, by a time to come", NOON - 7, { start: NOON - 9 }, { before: NOON + 2 }, NOON - 7],
-    ["after a loss", NOON - 7, { continued: LOST }, { before: NOON - 2 }, NOON - 2],
-    [
-      "after a loss of all",
-      undefined,
-      { continued: LOST, start: NOON - 9 },
-      { before: NOON },
-      NOON,
-    ],
+    ["first", undefined, -9, -2, -2],
+    ["first, more parts follow", undefined, -9, undefined, -9],
+    ["first, by a process of the future", undefined, 9, 0, 0],
+    ["next", -7, -9, -2, -2],
+    ["next, more parts follow", -7, -9, undefined, -7],
+    ["next, late", -7, -9, -8, -7],
+    ["next, by a time to come", -7, -9, 2, -7],
+    ["after a loss", -7, -9, -2, -2, { continued: LOST }],
+    ["after a loss of all", undefined, -9, 0, 0, { continued: LOST }],
   ];
 
   test("begin() has what was reported before, until the last part is written", async ({ ledger, clock }) => {
-    for (const [what, earlier, session, part, reported] of BEGINNINGS) {
-      const opened = { opened: what };
+    for (const [opened, earlier, start, before, reported, loss] of BEGINNINGS) {
       clock.now = NOON;
       if (earlier !== undefined) {
-        await begin(ledger, { ...opened, start: earlier }, { before: earlier });
+        const time = NOON + earlier;
+        await begin(ledger, { opened, start: time }, { before: time });
       }
-      const begun = await begin(ledger, { ...opened, ...session }, part);
-      assertEquals([begun.began, begun.reported, begun.written], [NOON, reported, NOON], what);
-      const isAfterLoss = session.continued !== undefined;
-      assertEquals(begun.lost, isAfterLoss ? earlier ?? session.start : undefined, what);
+      const part = before === undefined ? { isLast: false } : { before: NOON + before };
+      const begun = await begin(ledger, { opened, start: NOON + start, ...loss }, part);
+      const times = [begun.began, begun.reported, begun.written].map((time) => time - NOON);
+      assertEquals(times, [0, reported, 0], opened);
+      assertEquals(begun.lost, loss && NOON + (earlier ?? start), opened);
     }
   });
 
@@ -384,11 +375,11 @@ export function testLedger(
     clock.now -= 1;
     assertEquals(await ledger.holds(), expected, "by the ledger's time, they have begun");
 
-    const digits = "(VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9))";
-    const numbers = `SELECT 100 * a.column1 + 10 * b.column1 + c.column1 AS number
-                     FROM ${digits} AS a, ${digits} AS b, ${digits} AS c`;
-    const text = `INSERT INTO media_head_hold (id, since, until, because)
-                  SELECT 'hold ' || number, ${NOON}, ${until} - 1000 + number, 'b' FROM (${numbers}) AS numbers`;
+    const many = Array.from({ length: 1_000 }, (_, index) => {
+      return `('hold ${index}', ${NOON}, ${until - 1_000 + index}, 'b')`;
+    });
+    const columns = "id, since, until, because";
+    const text = `INSERT INTO media_head_hold (${columns}) VALUES ${many.join(", ")}`;
     await database.transact([{ text }]);
     const { holds } = await ledger.holds();
     assertEquals([holds.length, holds[0]?.id, holds.at(-1)?.until], [1_000, one.id, until - 998]);
@@ -396,22 +387,15 @@ export function testLedger(
 
   test("release() ends holds that last, and no others", async ({ ledger, clock }) => {
     const hold = (until: number) => ledger.hold({ route: "/v1", until, because: "b" });
-    const [over, first, second] = [
-      await hold(NOON + 5),
-      await hold(NOON + DAY),
-      await hold(NOON + DAY),
-    ];
+    const over = await hold(NOON + 5);
+    const [first, second] = [await hold(NOON + DAY), await hold(NOON + DAY)];
     clock.now += 5;
     assertEquals(await ledger.release([over.id, first.id]), [first.id]);
     clock.now += 5;
     assertEquals(await ledger.release([first.id]), []);
     const { holds } = await ledger.holds();
-    const released = new Map(holds.map(({ id, released }) => [id, released]));
-    assertEquals([over, first, second].map(({ id }) => released.get(id)), [
-      undefined,
-      NOON + 5,
-      undefined,
-    ]);
+    const released = Object.fromEntries(holds.map(({ id, released }) => [id, released]));
+    assertEquals(released, { [over.id]: undefined, [first.id]: NOON + 5, [second.id]: undefined });
   });
 
   test("holds() ignores a hold that has not begun, and one that the command cannot have recorded", async ({ ledger, database }) => {
@@ -490,12 +474,9 @@ export function testLedger(
 
   test("forget() removes days, sessions that ended before and holds, a few at a time", async ({ ledger, clock, rows, write }) => {
     const start = NOON - 10;
-    const [before, on] = [
-      await begin(ledger, { id: "before", start }, { before: start }),
-      await begin(ledger, { id: "on it", start }, { before: start }),
-    ];
-    const running = await begin(ledger, { id: "running", start }, { before: start });
-    await begin(ledger, { id: "silent", start }, { before: start });
+    const began = (id: string) => begin(ledger, { id, start }, { before: start });
+    const [before, on, running] = [await began("before"), await began("on it"), await began("run")];
+    await began("silent");
     const hold = await ledger.hold({ route: undefined, until: NOON + DAY, because: "b" });
     for (const now of [NOON + 2 * DAY + 1, NOON + DAY - 1]) {
       assertEquals(await ledger.forget("2029-01-01", now), "refused", "nobody counted a day ago");
@@ -519,17 +500,17 @@ export function testLedger(
       const ids = [...sessions, ...holds].map(({ id }) => id === hold.id ? "a hold" : id);
       return [steps, ids.toSorted()];
     };
-    const all = ["a hold", "before", "on it", "running", "silent"];
+    const all = ["a hold", "before", "on it", "run", "silent"];
     assertEquals(await forget("2027-02-01"), [[251], all]);
     assertEquals(await ledger.started(), Date.parse("2027-02-01"));
     const steps = [251 - MAX_PART_ROWS, 251 - 2 * MAX_PART_ROWS, 1];
-    assertEquals(await forget("2027-02-02"), [steps, ["a hold", "on it", "running"]]);
+    assertEquals(await forget("2027-02-02"), [steps, ["a hold", "on it", "run"]]);
     assertEquals(await rows(), [{ ...ROW, day: "2027-02-02", last: now }]);
     await ledger.forget("2027-02-01", NOON + 2 * DAY); // by a server that retains more
     assertEquals(await ledger.started(), now);
     clock.now = NOON + 2 * DAY;
     await write({ ...running, sequence: 2 }, { before: clock.now });
-    assertEquals(await forget("2027-02-03"), [[0, 0, 0], ["running"]]);
+    assertEquals(await forget("2027-02-03"), [[0, 0, 0], ["run"]]);
   });
 
   test("forget() retains the days on which clients called three times as long", async ({ database, ledger }) => {
@@ -548,8 +529,3 @@ const TIMES = { start: NOON, continued: undefined, isClockBehind: false };
 
 /** A session that no ledger has. */
 const LOST = { id: "a session that was lost", sequence: 1 };
-
-/** A history of one day. */
-const one = (day: string, calls: number) => {
-  return { calls, days: 1, first: day, last: day, lastCalls: calls, pause: undefined };
-};

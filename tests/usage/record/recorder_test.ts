@@ -127,10 +127,10 @@ const beats = (clients: number, ...steps: Step[]): Step[] => [
   stands({ unrecorded: 0 }),
 ];
 
-/** Closing takes a time, and leaves sessions. No call is forgotten. */
-const closes = (time: number, sessions: string): Step => async (stage) => {
+/** Closing takes some seconds, and leaves sessions. No call is forgotten. */
+const closes = (seconds: number, sessions: string): Step => async (stage) => {
   const { scene, recorder } = stage;
-  const now = scene.timers.now() + time;
+  const now = scene.timers.now() + seconds * 1_000;
   const closing = recorder.close();
   assert(recorder.close() === closing);
   await scene.timers.during(closing);
@@ -193,20 +193,20 @@ const outages = (["away", "unheard"] as const).flatMap((fault) =>
 
 /** What happens before one of the heartbeats at 5, 10 and 15 s, or before two. */
 const JUMPS: [what: string, Step, heartbeats: number[], sessions: string, started?: number][] = [
-  ["sleeps for an hour", sleeps(HOUR), [2], "0 to 5, continued; 3610 to 3615"],
-  ["sleeps for a minute", sleeps(MINUTE), [2], "0 to 5, continued; 70 to 75"],
+  ["sleeps for an hour", sleeps(HOUR), [2], "0 to 5, then 3610 to 3615"],
+  ["sleeps for a minute", sleeps(MINUTE), [2], "0 to 5, then 70 to 75"],
   ["sleeps for less", sleeps(MINUTE - 1), [2], "0 to 74.999"],
   ["sleeps for less, twice", sleeps(MINUTE - 1), [2, 3], "0 to 134.998"],
   ["is suspended", isSuspended(HOUR), [2], "0 to 3615"],
-  ["had booted three days slow", setsClocks(3 * DAY), [1], "0 to 0, continued; 259205 to 259215"],
-  ["sleeps before it stops", sleeps(HOUR), [3], "0 to 10, continued; 3615 to 3615"],
-  ["sleeps in a heartbeat", atWrite(1, sleeps(HOUR)), [2], "0 to 10, continued; 3615 to 3615"],
+  ["had booted three days slow", setsClocks(3 * DAY), [1], "0 to 0, then 259205 to 259215"],
+  ["sleeps before it stops", sleeps(HOUR), [3], "0 to 10, then 3615 to 3615"],
+  ["sleeps in a heartbeat", atWrite(1, sleeps(HOUR)), [2], "0 to 10, then 3615 to 3615"],
   ["has its clock set back by less than a minute", setsClocks(1 - MINUTE), [2], "0 to 5"],
   [
     "has its clock set back by a day",
     setsClocks(-DAY),
     [2],
-    "-86390 to -86390, continued; -86390 to -86385",
+    "-86390 to -86390, then -86390 to -86385",
     10_000 - DAY,
   ],
 ];
@@ -223,43 +223,36 @@ const recordsElsewhere: Step = async ({ scene: { ledger }, recorder }) => {
   await ledger.write({ ...HEARTBEAT, isLast: false }, session, undefined);
 };
 
-/** What the ledger has after what happens, and how many of four calls. */
-const LOSSES: [what: string, happens: Step[], sessions: string, calls: number][] = [
-  [
-    "an earlier copy",
-    [...beats(1), copies, ...beats(1), restores, ...beats(1), ...beats(1)],
-    "0 to 5, continued; 15 to 20, lost since 5",
-    3,
-  ],
+/** What happens after two heartbeats, and how many of four calls are on record in the end. */
+const LOSSES: [what: string, sessions: string, calls: number, first: Step, ...then: Step[]][] = [
+  ["an earlier copy", "0 to 5, then 15 to 20, lost since 5", 3, copies, restores],
   [
     "an earlier copy, and the machine has slept",
-    [...beats(1), copies, ...beats(1), restores, ...beats(1, sleeps(HOUR)), ...beats(1)],
-    "0 to 5, continued; 3615 to 3620, lost since 5",
+    "0 to 5, then 3615 to 3620, lost since 5",
     3,
+    copies,
+    restores,
+    sleeps(HOUR),
   ],
+  ["a copy from before it started", "15 to 20, lost since 0", 2, () => {}, restores],
   [
-    "a copy from before it started",
-    [...beats(1), ...beats(1), restores, ...beats(1), ...beats(1)],
-    "15 to 20, lost since 0",
-    2,
-  ],
-  [
-    "what another life of it recorded",
-    [...beats(1), ...beats(1), recordsElsewhere, ...beats(1), ...beats(1)],
-    "0 to 10, continued; 15 to 20, lost since 10",
+    "another life's heartbeat",
+    "0 to 10, then 15 to 20, lost since 10",
     4,
+    () => {},
+    recordsElsewhere,
   ],
 ];
 
-const losses = LOSSES.map(([what, happens, sessions, calls]): Situation => {
-  const before: Step[] = [({ scene }) => begin(scene.ledger), copies]; // another process is there
-  return [
-    `names what the ledger has lost: it has ${what}`,
-    happens,
-    `0 to 0, open; ${sessions}`,
-    { before, calls, found: [1], events: [`warning ${LOST}`] },
-  ];
-});
+const losses = LOSSES.map(([what, sessions, calls, first, ...then]): Situation => [
+  `names what the ledger has lost: it has ${what}`,
+  [...beats(1), first, ...beats(1), ...then, ...beats(1), ...beats(1)],
+  `0 to 0, open; ${sessions}`, // that of another process first
+  {
+    before: [({ scene }) => begin(scene.ledger), copies],
+    ...{ calls, found: [1], events: [`warning ${LOST}`] },
+  },
+]);
 
 /** What becomes of the first part of two, and then of the ledger. */
 const OUTCOMES: [what: string, Fault, events: string[], ...then: Step[]][] = [
@@ -289,37 +282,17 @@ function laterOf(...routes: string[]): Partial<RecorderOptions> {
 const options = laterOf(ONE, OTHER);
 const UNMOUNTED = "/other: not mounted, so calls are not counted";
 
-/** What is mounted when, and the routes that each session announces. */
-const MOUNTS: [what: string, happens: Step[], sessions: string, routes: string][] = [
-  [
-    "in its first minute",
-    [passes(1_000), mounts(ONE), mounts(ONE), passes(58_000), mounts(OTHER)],
-    "0 to 59",
-    "/one /other",
-  ],
-  [
-    "later",
-    [passes(1_000), mounts(ONE), passes(59_500), mounts(OTHER)],
-    "0 to 56, continued; 60.5 to 60.5",
-    "/one; /one /other",
-  ],
-  [
-    "later, both at once",
-    [passes(61_000), mounts(ONE), mounts(OTHER)],
-    "0 to 60, continued; 61 to 61",
-    "; /one /other",
-  ],
-  [
-    "later, and soon after that",
-    [passes(61_000), mounts(ONE), passes(29_000), mounts(OTHER)],
-    "0 to 60, continued; 61 to 90",
-    "; /one /other",
-  ],
+/** When each route is mounted, and which routes each session announces. */
+const MOUNTS: [what: string, one: number, other: number, sessions: string, routes: string][] = [
+  ["in its first minute", 1_000, 59_000, "0 to 59", "/one /other"],
+  ["later", 1_000, 60_500, "0 to 56, then 60.5 to 60.5", "/one; /one /other"],
+  ["later, both at once", 61_000, 61_000, "0 to 60, then 61 to 61", "; /one /other"],
+  ["later, and soon after that", 61_000, 90_000, "0 to 60, then 61 to 90", "; /one /other"],
 ];
 
-const mountings = MOUNTS.map(([what, happens, sessions, routes]): Situation => [
+const mountings = MOUNTS.map(([what, one, other, sessions, routes]): Situation => [
   `has a session announce the routes that are mounted in its first minute: ${what}`,
-  happens,
+  [passes(one), mounts(ONE), mounts(ONE), passes(other - one), mounts(OTHER)],
   sessions,
   { options, routes },
 ]);
@@ -328,38 +301,38 @@ const mountings = MOUNTS.map(([what, happens, sessions, routes]): Situation => [
 const CLOSINGS: [what: string, happens: Step[], sessions: string, events?: string[]][] = [
   ["nothing is left", [closes(0, "0 to 4")], "0 to 4"],
   ["calls are counted", [counts(), closes(0, "0 to 4")], "0 to 4"],
-  ["a call is answered", [arrives, later(3_000, answers), closes(3_000, "0 to 7")], "0 to 7"],
-  ["a call is answered late", [arrives, closes(10_000, "0 to 9, open"), answers], "0 to 14"],
+  ["a call is answered", [arrives, later(3_000, answers), closes(3, "0 to 7")], "0 to 7"],
+  ["a call is answered late", [arrives, closes(10, "0 to 9, open"), answers], "0 to 14"],
   [
-    "one client goes away, and then another",
-    [arrives, arrives, leaves, closes(10_000, "0 to 9, open"), leaves],
+    "two clients go away",
+    [arrives, arrives, leaves, closes(10, "0 to 9, open"), leaves],
     "0 to 14",
   ],
   [
     "a write hangs",
-    [counts(), fails("write", "hung"), closes(10_000, "0 to 0, open"), mends],
+    [counts(), fails("write", "hung"), closes(10, "0 to 0, open"), mends],
     "0 to 4",
   ],
   [
     "the ledger hangs",
-    [counts(), fails("time", "hung"), closes(10_000, "0 to 0, open"), mends],
+    [counts(), fails("time", "hung"), closes(10, "0 to 0, open"), mends],
     "0 to 14",
   ],
   [
     "the ledger is away",
-    [counts(), fails("time", "away"), closes(10_000, "0 to 0, open"), mends],
+    [counts(), fails("time", "away"), closes(10, "0 to 0, open"), mends],
     "0 to 15",
     [DOWN],
   ],
   [
     "the ledger is away for a moment",
-    [counts(), fails("write", "unheard"), later(500, mends), closes(1_000, "0 to 4")],
+    [counts(), fails("write", "unheard"), later(500, mends), closes(1, "0 to 4")],
     "0 to 4",
     [DOWN],
   ],
   [
     "a call comes with the last write",
-    [atWrite(1, counts()), closes(1_000, "0 to 4; 5 to 5")],
+    [atWrite(1, counts()), closes(1, "0 to 4; 5 to 5")],
     "0 to 4; 5 to 5",
   ],
   ["a call comes after the last write", [closes(0, "0 to 4"), counts()], "0 to 4; 5 to 5"],
@@ -388,9 +361,15 @@ const OTHERS: Situation[] = [
   ],
   [
     "registers after it was closed, if it can only then",
-    [counts(), passes(4_000), closes(10_000, ""), mends, passes(10_000)],
+    [counts(), passes(4_000), closes(10, ""), mends, passes(10_000)],
     "14 to 14",
     { before, events: [DOWN, "session"] },
+  ],
+  [
+    "names what is lost since it opened the record, even if it registered later",
+    [passes(3_000), mends, passes(5_000), restores, passes(5_000)],
+    "11 to 13, lost since 0",
+    { before: [copies, ...before], events: [DOWN, "session", `warning ${LOST}`] },
   ],
   [
     "takes what waiting does not mend for a fault, once it runs",
@@ -421,7 +400,7 @@ const OTHERS: Situation[] = [
       ...[sleeps(HOUR), fails("begin", "unheard"), counts(), passes(2_000)],
       ...[mends, passes(5_000)],
     ],
-    "0 to 0, continued; 3601 to 3607",
+    "0 to 0, then 3601 to 3607",
     { events: [DOWN, "session"] },
   ],
   [
@@ -447,12 +426,13 @@ const OTHERS: Situation[] = [
     "says once which routes are not mounted, a minute after the first one was",
     [
       ...[passes(10 * MINUTE), stands({ fault: undefined, events: [], routes: "" })],
-      ...[mounts(ONE), passes(MINUTE - 1), stands({ fault: undefined }), passes(MINUTE)],
-      ...[stands({ fault: UNMOUNTED }), mounts(OTHER), stands({ fault: undefined })],
+      ...[mounts(ONE), passes(30_000), mounts("/two"), passes(29_999)],
+      ...[stands({ fault: undefined }), passes(1), stands({ fault: UNMOUNTED }), passes(15_000)],
+      ...[mounts(OTHER), stands({ fault: undefined })],
     ],
-    "0 to 600, continued; 600 to 715, continued; 719.999 to 719.999",
+    "0 to 600, then 600 to 675, then 675 to 675",
     {
-      ...{ options, routes: "; /one; /one /other" },
+      ...{ options: laterOf(ONE, "/two", OTHER), routes: "; /one /two; /one /other /two" },
       events: ["session", `warning ${UNMOUNTED}`, "session"],
     },
   ],
@@ -492,7 +472,7 @@ for (const [what, happens, sessions, { options, before = [], ...end } = {}] of S
       assertEquals(told.isRecording, !recorder.fault?.startsWith("no record"));
     }
     await stage.stop();
-    const events = sessions.split("; ").slice(1).map(() => "session");
+    const events = sessions.split(/; |, then /).slice(1).map(() => "session");
     await stands({ ...END, sessions, calls: stage.made, events, ...end })(stage);
     assertEquals(told.calls, stage.made, "each call is in the metrics once");
     const { most, open } = scene.watched;
