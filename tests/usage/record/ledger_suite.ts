@@ -109,7 +109,7 @@ export function testLedger(
       return { ...ROW, last: Date.parse(day), ...more };
     };
     await addRows(database, [
-      on("2026-11-01"),
+      on("2026-11-01", { calls: 12 }),
       on("2026-11-02", { calls: 1 }),
       on("2027-02-01", { calls: 4, release: "" }),
       on("2027-02-01", { calls: 5, release: "9", method: "GET", status: "5xx" }),
@@ -125,7 +125,7 @@ export function testLedger(
       return `${route} ${client}: ${calls} on ${days}, ${first} to ${last} (${lastCalls}), ${pause}`;
     });
     assertEquals(found.toSorted(), [
-      "/audio/:token curl: 15 on 3, 2026-11-01 to 2027-02-01 (11), 91",
+      "/audio/:token curl: 24 on 3, 2026-11-01 to 2027-02-01 (11), 91",
       "/audio/:token once: 7 on 1, 2027-02-02 to 2027-02-02 (7), undefined",
       "/video/:token curl: 6 on 2, 2027-02-02 to 2027-02-05 (3), 3",
     ]);

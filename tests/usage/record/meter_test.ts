@@ -111,19 +111,21 @@ Deno.test("UsageMeter bounds its memory of hostile names and releases", () => {
   assert(counts.every(({ client, release }) => client !== OTHER || release === ""));
 });
 
-/** The status of the brownout, or none; the segment after `/audio/`, and how it is counted. */
-const ANSWERS: [brownout: 503 | 410 | undefined, target: string, counted: string][] = [
-  [undefined, newToken(), "2xx breaking"],
-  [undefined, "malformed", "400 none"],
-  [503, newToken(), "5xx breaking"],
-  [503, newToken().toUpperCase(), "5xx breaking"],
-  [503, "malformed", "5xx none"],
-  [410, newToken(), "4xx breaking"],
-  [410, "malformed", "410 none"],
+/** The status of the brownout, if there is one, what is requested, and how it is counted. */
+const ANSWERS: [brownout: 503 | 410 | undefined, request: string, counted: string][] = [
+  [undefined, `HEAD /audio/${newToken()}`, "2xx breaking"],
+  [undefined, `HEAD /video/${newToken()}`, "404 none"],
+  [undefined, "HEAD /audio/malformed", "400 none"],
+  [503, `HEAD /audio/${newToken()}`, "5xx breaking"],
+  [503, `GET /video/${newToken().toUpperCase()}`, "5xx breaking"],
+  [503, "HEAD /audio/malformed", "5xx none"],
+  [410, `HEAD /audio/${newToken()}`, "4xx breaking"],
+  [410, "GET /audio/malformed", "410 none"],
 ];
 
 Deno.test("createHandler() counts every answer, prepared ones included, and looks nothing up in a brownout", async () => {
-  for (const [status, target, counted] of ANSWERS) {
+  for (const [status, request, counted] of ANSWERS) {
+    const [method = "", path = ""] = request.split(" ");
     const brownouts = status === undefined
       ? []
       : POLICY.brownouts.map((brownout) => ({ ...brownout, status }));
@@ -137,14 +139,14 @@ Deno.test("createHandler() counts every answer, prepared ones included, and look
     });
     const responses = new Set<Response>();
     for (const _ of [1, 2, 3, 4]) {
-      responses.add(await handle(new Request(`http://test/audio/${target}`, { method: "HEAD" })));
+      responses.add(await handle(new Request(`http://test${path}`, { method })));
     }
-    assert(responses.size < 4, `${target}: equal HEADs share a response once it is prepared`);
-    const seen = meter.take(NOON).map(({ brownout, status, impact, calls }) =>
-      `${brownout} ${status} ${impact}: ${calls}`
+    if (method === "HEAD") assert(responses.size < 4, `${request}: one is prepared, and shared`);
+    const seen = meter.take(NOON).map(({ method, route, brownout, status, impact, calls }) =>
+      `${method} ${route} ${brownout} ${status} ${impact}: ${calls}`
     );
     const start = status === undefined ? "" : "2027-02-01T11:00:00Z";
-    assertEquals(seen, [`${start} ${counted}: 4`], target);
-    if (status !== undefined) assertEquals(storage.find.calls, [], target);
+    assertEquals(seen, [`${request.replace(/[^/]+$/, ":token")} ${start} ${counted}: 4`]);
+    if (status !== undefined) assertEquals(storage.find.calls, [], request);
   }
 });
