@@ -27,8 +27,15 @@ export const POLICY = definePolicy({
   sunsetAt: "2027-06-17",
   brownouts: ["2027-06-10T09:00Z/PT8H"],
 });
+export const [AUDIO, VIDEO] = ["/audio/:token", "/video/:token"] as const;
 /** What processes announce. */
-export const POLICIES = { "/audio/:token": POLICY, "/video/:token": POLICY };
+export const POLICIES = { [AUDIO]: POLICY, [VIDEO]: POLICY };
+/** A process that announces one route. */
+export const ONLY_AUDIO = { policies: { [AUDIO]: POLICY } };
+/** The policy without a date, under which a verdict can be clear. */
+export const UNDATED = { ...POLICY, sunsetAt: undefined };
+/** The instant that is some hours before now. */
+export const before = (hours: number) => NOW - Math.round(hours * HOUR);
 
 /** Makes a row of the ledger: days ago, client, calls. */
 export function row(
@@ -86,16 +93,34 @@ export function session(
   reportedHoursAgo: number,
   more: Partial<Session> = {},
 ): Session {
-  const at = (hoursAgo: number) => NOW - Math.round(hoursAgo * HOUR);
-  const { id = "a", reported = at(reportedHoursAgo) } = more;
+  const { id = "a", reported = before(reportedHoursAgo) } = more;
   const fixed = { id, opened: id, policies: POLICIES, process: PROCESS, retainDays: 400 };
-  const times = { began: at(beganHoursAgo), reported, written: reported };
+  const times = { began: before(beganHoursAgo), reported, written: reported };
   return { ...fixed, ...times, onDemand: false, sequence: 1, ...more };
 }
 
 /** Makes a session that began some hours before now, and reports now. */
 export function running(beganHoursAgo: number, more: Partial<Session> = {}): Session {
   return session(beganHoursAgo, 0, more);
+}
+
+/** Makes a session that ended with a word. */
+export function stopped(
+  beganHoursAgo: number,
+  reportedHoursAgo: number,
+  more: Partial<Session> = {},
+): Session {
+  const end = { id: `stopped ${beganHoursAgo}`, ended: "stopped" } as const;
+  return session(beganHoursAgo, reportedHoursAgo, { ...end, ...more });
+}
+
+/** Makes a session whose process fell silent. */
+export function silent(
+  beganHoursAgo: number,
+  reportedHoursAgo: number,
+  more: Partial<Session> = {},
+): Session {
+  return session(beganHoursAgo, reportedHoursAgo, { id: `silent ${beganHoursAgo}`, ...more });
 }
 
 /** Returns a session as it is read now. */

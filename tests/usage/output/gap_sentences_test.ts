@@ -6,18 +6,19 @@ import { PROCESS } from "../../support/counted_call.ts";
 import { gateText, usageJson, usagePage, usageText } from "../../support/usage_outputs.ts";
 import {
   ALWAYS,
-  HOUR,
+  AUDIO,
+  before,
   MINUTE,
-  NOW,
   POLICY,
   report,
   row,
   running,
-  session,
+  silent as silentUnder,
+  stopped as stoppedUnder,
+  UNDATED,
+  VIDEO,
 } from "../../support/usage_report.ts";
 
-const [AUDIO, VIDEO] = ["/audio/:token", "/video/:token"] as const;
-const UNDATED = { ...POLICY, sunsetAt: undefined };
 const BOTH = { policies: { [AUDIO]: UNDATED, [VIDEO]: UNDATED } };
 const ONLY_AUDIO = { policies: { [AUDIO]: UNDATED } };
 const ON_DEMAND = { onDemand: true } as const;
@@ -25,11 +26,11 @@ const ON_DEMAND = { onDemand: true } as const;
 const always = running(1000, BOTH);
 const at = (pid: number) => ({ process: { ...PROCESS, pid } });
 const stopped = (began: number, reported: number, more: Partial<Session> = {}) =>
-  session(began, reported, { id: `stopped ${began}`, ended: "stopped", ...BOTH, ...more });
+  stoppedUnder(began, reported, { ...BOTH, ...more });
 const silent = (began: number, reported: number, more: Partial<Session> = {}) =>
-  session(began, reported, { id: `silent ${began}`, ...BOTH, ...more });
+  silentUnder(began, reported, { ...BOTH, ...more });
 const lost = (began: number, lostHours: number, more: Partial<Session> = {}) =>
-  running(began, { id: `lost ${began}`, lost: NOW - lostHours * HOUR, ...BOTH, ...more });
+  running(began, { id: `lost ${began}`, lost: before(lostHours), ...BOTH, ...more });
 
 const NOBODY = "Nobody could call then, unless a process used another database.";
 const LOST_IT = "The database lost it, as in a restore or a failover.";

@@ -2,18 +2,21 @@
 
 import { assertEquals } from "@std/assert";
 import type { Session, UsageRow } from "../../../lib/usage/record/records.ts";
-import type { UsageReportOptions } from "../../../lib/usage/verdict/report.ts";
 import { PROCESS } from "../../support/counted_call.ts";
 import { usageJson } from "../../support/usage_outputs.ts";
 import {
   ALWAYS,
+  AUDIO,
   HOUR,
   NOW,
-  POLICY,
+  ONLY_AUDIO,
   report,
   row,
   running,
   session,
+  stopped,
+  UNDATED,
+  VIDEO,
 } from "../../support/usage_report.ts";
 
 /** The members that every report has, in order. */
@@ -29,12 +32,7 @@ const OF_ROUTE = [
 ];
 const without = (members: readonly string[], ...names: readonly string[]) =>
   members.filter((each) => !names.includes(each));
-const stopped = { id: "b", ended: "stopped" } as const;
-const UNDATED = {
-  policies: Object.fromEntries(
-    ["/audio/:token", "/video/:token"].map((route) => [route, { ...POLICY, sunsetAt: undefined }]),
-  ),
-};
+const [ANNOUNCED, OF_ANNOUNCED] = [without(MEMBERS, "clearFrom"), without(OF_ROUTE, "clearFrom")];
 
 /** What happened, the verdicts, and the members of the report and of the verdict on a route. */
 const REPORTS: readonly (readonly [
@@ -44,36 +42,28 @@ const REPORTS: readonly (readonly [
   verdicts: string,
   members: readonly string[],
   ofRoute: readonly string[],
-  options?: Partial<UsageReportOptions>,
 ])[] = [
   [
     "clear",
     [],
-    [running(1000, UNDATED)],
+    [running(1000, { policies: { [AUDIO]: UNDATED, [VIDEO]: UNDATED } })],
     "clear: clear, clear",
-    without(MEMBERS, "clearFrom", "announcedUntil"),
-    without(OF_ROUTE, "clearFrom", "announcedUntil"),
+    without(ANNOUNCED, "announcedUntil"),
+    without(OF_ANNOUNCED, "announcedUntil"),
   ],
-  [
-    "announced",
-    [],
-    ALWAYS,
-    "announced: announced, announced",
-    without(MEMBERS, "clearFrom"),
-    without(OF_ROUTE, "clearFrom"),
-  ],
+  ["announced", [], ALWAYS, "announced: announced, announced", ANNOUNCED, OF_ANNOUNCED],
   [
     "called",
-    [row(0, "curl", 1), row(0, "curl", 1, { route: "/video/:token" })],
+    [row(0, "curl", 1), row(0, "curl", 1, { route: VIDEO })],
     ALWAYS,
     "called: called, called",
-    without(MEMBERS, "clearFrom"),
-    without(OF_ROUTE, "clearFrom"),
+    ANNOUNCED,
+    OF_ANNOUNCED,
   ],
   [
     "unknown, and a day on which it can be clear",
     [],
-    [session(1000, 30, stopped), running(9)],
+    [stopped(1000, 30), running(9)],
     "unknown: unknown, unknown",
     MEMBERS,
     OF_ROUTE,
@@ -83,14 +73,14 @@ const REPORTS: readonly (readonly [
     [],
     [running(1000, { retainDays: 1 })],
     "unknown: unknown, unknown",
-    without(MEMBERS, "clearFrom"),
-    without(OF_ROUTE, "clearFrom"),
+    ANNOUNCED,
+    OF_ANNOUNCED,
   ],
 ];
 
-for (const [what, rows, sessions, expected, members, ofRoute, options] of REPORTS) {
+for (const [what, rows, sessions, expected, members, ofRoute] of REPORTS) {
   Deno.test(`usageJson() has the same members: ${what}`, async () => {
-    const json = JSON.parse(usageJson(await report(rows, sessions, options)));
+    const json = JSON.parse(usageJson(await report(rows, sessions)));
     const states = json.verdicts.map(({ verdict }: { verdict: string }) => verdict).join(", ");
     assertEquals(`${json.verdict}: ${states}`, expected);
     assertEquals(Object.keys(json).toSorted(), members.toSorted());
@@ -101,21 +91,19 @@ for (const [what, rows, sessions, expected, members, ofRoute, options] of REPORT
 
 Deno.test("usageJson() has the facts of each gap and cause, with instants in ISO 8601", async () => {
   const process = { ...PROCESS, started: "2027-01-31T12:00:00.000Z" };
-  const [audio, video] = ["/audio/:token", "/video/:token"];
-  const onlyAudio = { policies: { [audio]: POLICY } };
   const { gaps, verdicts, asOf } = JSON.parse(
     usageJson(
       await report([], [
-        session(1000, 30, stopped),
+        stopped(1000, 30),
         session(29, 20, { id: "c", lost: NOW - 29.5 * HOUR, ended: "continued", opened: "it" }),
         session(20, 10, { id: "d", opened: "it", onDemand: true, process: { ...PROCESS, pid: 1 } }),
         running(9, { id: "f" }),
-        running(8, { id: "e", ...onlyAudio }),
+        running(8, { id: "e", ...ONLY_AUDIO }),
       ], { days: 40 }),
     ),
   );
   assertEquals(asOf, "2027-06-15T12:00:00.000Z");
-  const both = { routes: [audio, video] };
+  const both = { routes: [AUDIO, VIDEO] };
   const off = { onDemand: false, weighs: true };
   assertEquals(gaps, [
     {
@@ -132,7 +120,7 @@ Deno.test("usageJson() has the facts of each gap and cause, with instants in ISO
       ...{ session: "d", process: { ...process, pid: 1 }, onDemand: true, weighs: false },
     },
     {
-      ...{ kind: "not counted", routes: [video] },
+      ...{ kind: "not counted", routes: [VIDEO] },
       ...{ start: "2027-06-15T04:00:00.000Z", end: "2027-06-15T12:00:00.000Z" },
       ...{ session: "e", process, ...off },
     },
@@ -144,7 +132,7 @@ Deno.test("usageJson() has the facts of each gap and cause, with instants in ISO
 
   const causesOf = async (...args: Parameters<typeof report>) =>
     JSON.parse(usageJson(await report(...args))).verdicts[0].causes;
-  assertEquals(await causesOf([], [session(100, 9, stopped)], { lag: HOUR }), [
+  assertEquals(await causesOf([], [stopped(100, 9)], { lag: HOUR }), [
     {
       cause: "too young",
       since: "2027-06-11T08:00:00.000Z",

@@ -4,31 +4,25 @@ import { assertEquals } from "@std/assert";
 import type { Session } from "../../../lib/usage/record/records.ts";
 import type { Gap } from "../../../lib/usage/verdict/gaps.ts";
 import {
-  HOUR,
+  AUDIO,
+  before,
   MINUTE,
   NOW,
-  POLICY,
+  ONLY_AUDIO,
   report,
   row,
   running,
-  session,
+  silent,
+  stopped,
+  VIDEO,
 } from "../../support/usage_report.ts";
 
-const [AUDIO, VIDEO] = ["/audio/:token", "/video/:token"] as const;
 const [SECOND, DAYS] = [1 / 3600, 24];
-const ONLY_AUDIO = { policies: { [AUDIO]: POLICY } };
 const NONE = { policies: {} };
 const ON_DEMAND = { onDemand: true } as const;
-const before = (hours: number) => NOW - Math.round(hours * HOUR);
-
-/** Makes a session that ended with a word, or goes on in another one. */
-const stopped = (began: number, reported: number, more: Partial<Session> = {}) =>
-  session(began, reported, { id: `stopped ${began}`, ended: "stopped", ...more });
+/** Makes a session that goes on in another one. */
 const continued = (began: number, reported: number, more: Partial<Session> = {}) =>
   stopped(began, reported, { ended: "continued", opened: "it", ...more });
-/** Makes one whose process fell silent. */
-const silent = (began: number, reported: number, more: Partial<Session> = {}) =>
-  session(began, reported, { id: `silent ${began}`, ...more });
 const always = running(100 * DAYS);
 
 /** Describes a gap by its hours before now, and its routes if they are not all. */

@@ -6,6 +6,8 @@ import type { Session } from "../../../lib/usage/record/records.ts";
 import { gateText, usageJson } from "../../support/usage_outputs.ts";
 import {
   ALWAYS,
+  AUDIO as ROUTE,
+  before,
   HOUR,
   MINUTE,
   NOW,
@@ -14,18 +16,19 @@ import {
   row,
   running,
   session,
+  stopped,
 } from "../../support/usage_report.ts";
 
-const ROUTE = "/audio/:token";
 const [NEW, OLD] = ["postgres://db/new", "sqlite:old"] as const;
-const stopped = (began: number, reported: number, more: Partial<Session> = {}) =>
-  session(began, reported, { id: `stopped ${began}`, ended: "stopped", ...more });
-const before = (hours: number) => NOW - hours * HOUR;
 type Options = Parameters<typeof report>[2];
 type Record = NonNullable<NonNullable<Options>["also"]>[number];
 const old = (sessions: readonly Session[], more: Partial<Record> = {}): Record => {
   return { name: OLD, sessions, ...more };
 };
+/** The program's own record after a move, and that of another region. */
+const [MOVED, REGION] = [[running(50)], [running(900, { id: "b" })]];
+const ON_DEMAND = { onDemand: true } as const;
+const WITHOUT = { id: "b", policies: { "/v2": POLICY } };
 
 /** The sessions of the program's own record, another record, and the verdict with its gaps and causes. */
 const ROWS: readonly (readonly [
@@ -35,52 +38,33 @@ const ROWS: readonly (readonly [
   verdict: string,
   own?: Options,
 ])[] = [
-  ["a move", [running(50)], old([stopped(1000, 50)]), "announced"],
-  [
-    "a move that takes an hour",
-    [running(50)],
-    old([stopped(1000, 51)]),
-    "announced: stop 51 to 50",
-  ],
-  [
-    "a move that takes a day",
-    [running(50)],
-    old([stopped(1000, 74)]),
-    "unknown: stop 74 to 50, gaps",
-  ],
-  [
-    "a move of processes that ran on demand",
-    [running(50)],
-    old([
-      stopped(1000, 74, { onDemand: true }),
-    ]),
-    "announced",
-  ],
-  ["a move that kept too little", [running(50)], old([stopped(99, 50)]), "unknown: too young"],
+  ["a move", MOVED, old([stopped(1000, 50)]), "announced"],
+  ["one that takes an hour", MOVED, old([stopped(1000, 51)]), "announced: stop 51 to 50"],
+  ["one that takes a day", MOVED, old([stopped(1000, 74)]), "unknown: stop 74 to 50, gaps"],
+  ["one of processes on demand", MOVED, old([stopped(1000, 74, ON_DEMAND)]), "announced"],
+  ["one that kept too little", MOVED, old([stopped(99, 50)]), "unknown: too young"],
   [
     "a copy, whose start moved",
-    [running(50)],
+    MOVED,
     old([stopped(1000, 50)], { started: before(99) }),
     "unknown: too young",
   ],
   [
     "a record whose start moved behind another's",
     [running(1000)],
-    old([stopped(900, 50)], {
-      started: before(60),
-    }),
+    old([stopped(900, 50)], { started: before(60) }),
     "announced",
   ],
   ["the same, in the program's own", [running(1000)], old([stopped(900, 50)]), "announced", {
     started: before(60),
   }],
-  ["two regions", ALWAYS, old([running(900, { id: "b" })]), "announced"],
+  ["two regions", ALWAYS, old(REGION), "announced"],
   ["of which one stopped", ALWAYS, old([stopped(900, 8)]), "announced"],
   ["of which one fell silent", ALWAYS, old([session(900, 8, { id: "b" })]), "announced: silent 8"],
   [
     "of which one leaves out a route",
     ALWAYS,
-    old([running(9, { id: "b", policies: { "/v2": POLICY } })]),
+    old([running(9, WITHOUT)]),
     "unknown: not counted 9 to 0, not counted, gaps",
   ],
   [
@@ -89,22 +73,13 @@ const ROWS: readonly (readonly [
     old([running(9, { id: "b", lost: before(12) })]),
     "announced: lost 12 to 9",
   ],
-  [
-    "of which one's clock is 59 s behind",
-    ALWAYS,
-    old([running(900, { id: "b" })], {
-      lag: 59_000,
-    }),
-    "announced",
-  ],
+  ["of which one's clock is 59 s behind", ALWAYS, old(REGION, { lag: 59_000 }), "announced"],
   [
     "both clocks are behind",
     ALWAYS,
-    old([running(900, { id: "b" })], { lag: 2 * MINUTE }),
+    old(REGION, { lag: 2 * MINUTE }),
     "unknown: clock behind, clock behind",
-    {
-      lag: 2 * MINUTE,
-    },
+    { lag: 2 * MINUTE },
   ],
   ["a second record without anything", ALWAYS, old([]), "announced"],
   ["a first one without anything", [], old(ALWAYS), "announced"],
@@ -113,9 +88,8 @@ const ROWS: readonly (readonly [
 for (const [what, sessions, also, expected, own] of ROWS) {
   Deno.test(`several records make one verdict: ${what}`, async () => {
     const options = { ...own, routes: [ROUTE], days: 7 };
-    for (
-      const [first, second] of [[old(sessions, own), also], [also, old(sessions, own)]] as const
-    ) {
+    const mine = old(sessions, own);
+    for (const [first, second] of [[mine, also], [also, mine]] as const) {
       const { rows = [], sessions: all, name: _, ...more } = first;
       const { state, verdicts: [verdict] } = await report(rows, all, {
         ...options,
@@ -136,7 +110,7 @@ for (const [what, sessions, also, expected, own] of ROWS) {
 }
 
 Deno.test("clocks of two databases that are a minute apart, and a session in both, are refused by name", async () => {
-  const also = (more: Partial<Record>, sessions = [running(900, { id: "b" })]) =>
+  const also = (more: Partial<Record>, sessions = REGION) =>
     report([], ALWAYS, { also: [old(sessions, more)] });
   const refused = (made: Promise<unknown>, message: string) =>
     assertRejects(() => made, RefusedError, message);
@@ -171,33 +145,23 @@ Deno.test("calls, clients and rhythms of several records are added up", async ()
       also: [old([stopped(300 * 24, 9)], { rows: on(...theirs) })],
     });
   const both = await ask([3, 1], [5, 3]);
-  assertEquals(
-    both.clients.map(({ client, calls, days, first, last }) => [client, calls, days, first, last]),
-    [
-      ["id a", 8, 3, "2027-06-10", NOW - 24 * HOUR],
-    ],
-  );
-  assertEquals(both.routes[0]?.days.filter(({ calls }) => calls > 0).map(({ calls }) => calls), [
-    2,
-    4,
-    2,
-  ]);
+  const clients = both.clients.map(({ client, calls, days, first, last }) => {
+    return [client, calls, days, first, last];
+  });
+  assertEquals(clients, [["id a", 8, 3, "2027-06-10", NOW - 24 * HOUR]]);
+  const daily = both.routes[0]?.days.filter(({ calls }) => calls > 0);
+  assertEquals(daily?.map(({ calls }) => calls), [2, 4, 2]);
   // Neither record alone shows a rhythm.
   const due = await ask([92], [184, 276]);
-  assertEquals([due.state, due.due.map(({ days, pause, silence }) => [days, pause, silence])], [
-    "called",
-    [[3, 92, 92]],
-  ]);
+  const rhythms = due.due.map(({ days, pause, silence }) => [days, pause, silence]);
+  assertEquals([due.state, rhythms], ["called", [[3, 92, 92]]]);
   const passed = await ask([93, 185], [277]);
-  assertEquals([
-    passed.state,
-    passed.earlier.map(({ calls, first, last, lastCalls }) => [calls, first, last, lastCalls]),
-  ], [
-    "announced",
-    [[6, "2026-09-11", "2027-03-14", 2]],
-  ]);
-  const oneDay = await ask([40], [40, 50]);
-  assertEquals(oneDay.earlier.map(({ calls, lastCalls, pause }) => [calls, lastCalls, pause]), [[
+  const earlier = passed.earlier.map(({ calls, first, last, lastCalls }) => {
+    return [calls, first, last, lastCalls];
+  });
+  assertEquals([passed.state, earlier], ["announced", [[6, "2026-09-11", "2027-03-14", 2]]]);
+  const oneDay = (await ask([40], [40, 50])).earlier;
+  assertEquals(oneDay.map(({ calls, lastCalls, pause }) => [calls, lastCalls, pause]), [[
     6,
     4,
     10,
@@ -207,16 +171,8 @@ Deno.test("calls, clients and rhythms of several records are added up", async ()
 
 Deno.test("holds of all records put a sunset off", async () => {
   const until = Date.parse("2027-06-20");
-  const hold = {
-    id: "h",
-    route: undefined,
-    since: NOW - HOUR,
-    until,
-    released: undefined,
-    because: "b",
-  };
-  const held = await report([], ALWAYS, {
-    also: [old([running(900, { id: "b" })], { holds: [hold] })],
-  });
+  const times = { since: NOW - HOUR, until, released: undefined };
+  const hold = { id: "h", route: undefined, ...times, because: "b" };
+  const held = await report([], ALWAYS, { also: [old(REGION, { holds: [hold] })] });
   assertEquals(held.announcedUntil, until);
 });

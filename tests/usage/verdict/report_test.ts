@@ -24,7 +24,8 @@ import {
   row,
   ROWS,
   running,
-  session,
+  silent,
+  stopped,
 } from "../../support/usage_report.ts";
 
 const COVERED =
@@ -35,7 +36,6 @@ const NOT_PROBED =
   "the call in the report.";
 const NEITHER_PROBED = NOT_PROBED.replace("to /video", "to /audio/:token and /video")
   .replace("call it", "call each");
-const stopped = { id: "b", ended: "stopped" } as const;
 
 Deno.test("reportUsage() sums a period by day, route and client", async () => {
   const { from, today, routes, clients, ...rest } = await report(ROWS, ALWAYS);
@@ -75,7 +75,7 @@ Deno.test("reportUsage() sums a period by day, route and client", async () => {
 
 Deno.test("the gate leaves out ignored clients, but never what it cannot know", async () => {
   const rows = [row(0, "app monitor", 50), row(0, "app curl", 3), row(1, "site a.test", 2)];
-  const gap = [session(1000, 30, stopped), running(26)];
+  const gap = [stopped(1000, 30), running(26)];
   const options = [
     [[], "called"],
     [["app monitor"], "called"],
@@ -146,12 +146,11 @@ Deno.test("a report and its gate agree on period boundaries", async () => {
 
 Deno.test("the report takes the dates from the record, and lists others beside them", async () => {
   const other = definePolicy({ deprecatedAt: "2027-01-01" });
-  const ended = { ended: "stopped" } as const;
   const processes = [
     running(1000, { id: "b", policies: { ...POLICIES, "/video/:token": other } }),
     running(900),
-    session(800, 700, { id: "c", policies: { "/audio/:token": other }, ...ended }),
-    session(700, 600, { id: "d", policies: { "/audio/:token": other }, ...ended }),
+    stopped(800, 700, { policies: { "/audio/:token": other } }),
+    stopped(700, 600, { policies: { "/audio/:token": other } }),
   ];
   const line = "/video/:token announces deprecation 2027-01-01T00:00:00Z, sunset " +
     "2027-06-17T00:00:00Z, brownout 2027-06-10T09:00:00Z/2027-06-10T17:00:00Z; but session b " +
@@ -175,7 +174,7 @@ Deno.test("a verdict is on the routes that processes announce, or on those given
   const calls = [row(1, "curl", 3, { route: video })];
   const is = (policies: Partial<typeof POLICIES>) =>
     running(1000, { id: `is ${Object.keys(policies)}`, policies });
-  const ended = (policies: Partial<typeof POLICIES>) => session(999, 9, { ...stopped, policies });
+  const ended = (policies: Partial<typeof POLICIES>) => stopped(999, 9, { policies });
   const rows: [
     what: string,
     sessions: Session[],
@@ -244,48 +243,34 @@ Deno.test("a clear verdict says what a probe showed", async () => {
 });
 
 Deno.test("a day is on record unless a thirtieth of it is missing", async () => {
-  const VIDEO = { policies: { "/video/:token": POLICY } };
-  const rows: [
-    what: string,
-    sessions: Session[],
-    days: string,
-    options?: Parameters<typeof report>[2],
-  ][] = [
+  const ONLY_VIDEO = { policies: { "/video/:token": POLICY } };
+  const silentOnes = (count: number) =>
+    Array.from({ length: count }, (_, index) => silent(90, 70, { id: `${index}` }));
+  type Options = Parameters<typeof report>[2];
+  const rows: [what: string, sessions: Session[], days: string, options?: Options][] = [
     ["all of them", ALWAYS, "11111111"],
     ["nothing", [], "00000000"],
     ["before the record", [running(100)], "00001111"],
     ["it began 47 minutes after midnight", [running(84 - 47 / 60)], "00001111"],
     ["48 minutes after", [running(84 - 48 / 60)], "00000111"],
     ["it started again", ALWAYS, "00000011", { started: NOW - 36 * HOUR }],
-    ["a stop of 48 minutes", [session(1000, 70, stopped), running(70 - .8)], "11110111"],
-    ["of less", [session(1000, 70, stopped), running(70 - .799)], "11111111"],
-    ["over midnight", [session(1000, 84.7, stopped), running(83.3)], "11111111"],
-    ["of days", [session(1000, 130, stopped), running(70)], "11000111"],
-    ["no process since", [session(1000, 40, stopped)], "11111000"],
-    ["on demand", [session(1000, 40, { ...stopped, onDemand: true })], "11111111"],
+    ["a stop of 48 minutes", [stopped(1000, 70), running(70 - .8)], "11110111"],
+    ["of less", [stopped(1000, 70), running(70 - .799)], "11111111"],
+    ["over midnight", [stopped(1000, 84.7), running(83.3)], "11111111"],
+    ["of days", [stopped(1000, 130), running(70)], "11000111"],
+    ["no process since", [stopped(1000, 40)], "11111000"],
+    ["on demand", [stopped(1000, 40, { onDemand: true })], "11111111"],
     ["calls were lost", [
-      session(1000, 70, { ...stopped, ended: "continued" }),
+      stopped(1000, 70, { ended: "continued" }),
       running(69.9, { lost: NOW - 71 * HOUR }),
     ], "11110111"],
-    [
-      "a process left the route out",
-      [...ALWAYS, session(70, 69, { ...stopped, ...VIDEO })],
-      "11110111",
-    ],
-    ["many processes fell silent", [
-      ...ALWAYS,
-      ...Array.from({ length: 48 }, (_, index) => session(90, 70, { id: `${index}` })),
-    ], "11110111"],
-    ["one less", [
-      ...ALWAYS,
-      ...Array.from({ length: 47 }, (_, index) => session(90, 70, { id: `${index}` })),
-    ], "11111111"],
+    ["a process left the route out", [...ALWAYS, stopped(70, 69, ONLY_VIDEO)], "11110111"],
+    ["many processes fell silent", [...ALWAYS, ...silentOnes(48)], "11110111"],
+    ["one less", [...ALWAYS, ...silentOnes(47)], "11111111"],
   ];
   for (const [what, sessions, expected, options] of rows) {
-    const { routes: [usage] } = await report([], sessions, {
-      routes: ["/audio/:token"],
-      ...options,
-    });
+    const routes = ["/audio/:token"];
+    const { routes: [usage] } = await report([], sessions, { routes, ...options });
     const days = usage?.days.map(({ isOnRecord }) => Number(isOnRecord)).join("");
     assertEquals(days ?? "00000000", expected, what);
   }
@@ -322,4 +307,18 @@ Deno.test("the report adds up the releases of the period, and the apps of other 
   const many = Array.from({ length: 60 }, (_, index) => of(1, "app a", `1.${index}`, 1 + index));
   const manyText = usageText(await report(many, ALWAYS));
   assertMatch(manyText, / 1\.59 \(60 calls\), 1\.58 \(59\), .*, 1\.35 \(36\), and 35 more\n/);
+});
+
+Deno.test("reportUsage() refuses a client that is not on record, and knows one from before", async () => {
+  const rows = [...ROWS, row(40, "app PocketPlayer", 1), row(1, "site a.test", 1)];
+  const refused: [client: string, said: string][] = [
+    ["overcast", "use the report's name"],
+    ["PocketPlayer", 'did you mean "app PocketPlayer"?'],
+    ["a.test", 'did you mean "site a.test"?'],
+  ];
+  for (const [client, said] of refused) {
+    const unknown = () => report(rows, ALWAYS, { client });
+    await assertRejects(unknown, RefusedError, `No client "${client}" on record; ${said}`);
+  }
+  assertEquals((await report(ROWS, ALWAYS, { client: "Forgotten" })).clients, []);
 });

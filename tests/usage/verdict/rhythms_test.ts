@@ -12,9 +12,8 @@ import { begin, HEARTBEAT } from "../../support/ledger_rows.ts";
 import { randomFrom } from "../../support/random.ts";
 import { FEWEST_SEEDS, SEEDS } from "../../support/seeds.ts";
 import { gateText, usageJson, usagePage, usageText } from "../../support/usage_outputs.ts";
-import { POLICY, report, row, running, session } from "../../support/usage_report.ts";
+import { report, row, running, stopped as ended, UNDATED } from "../../support/usage_report.ts";
 
-const UNDATED = { ...POLICY, sunsetAt: undefined };
 const POLICIES = { "/audio/:token": UNDATED, "/video/:token": UNDATED };
 const AUDIO = ["/audio/:token"];
 /** A process that has counted for ten months. */
@@ -22,7 +21,7 @@ const TEN_MONTHS = [running(300 * 24, { policies: POLICIES })];
 const BY_RHYTHM = { days: 30, isByRhythm: true, routes: AUDIO } as const;
 const on = (client: string, ...days: number[]) => days.map((day) => row(day, client, 500));
 const stopped = (from: number, to: number): Session[] => [
-  session(300 * 24, from * 24, { id: "b", ended: "stopped", policies: POLICIES }),
+  ended(300 * 24, from * 24, { policies: POLICIES }),
   running(to * 24, { policies: POLICIES }),
 ];
 

@@ -4,16 +4,23 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import type { Session, UsageRow } from "../../../lib/usage/record/records.ts";
 import type { UsageReportOptions } from "../../../lib/usage/verdict/report.ts";
 import { gateText, usageJson, usagePage, usageText } from "../../support/usage_outputs.ts";
-import { MINUTE, NOW, POLICY, report, row, running, session } from "../../support/usage_report.ts";
+import {
+  MINUTE,
+  NOW,
+  report,
+  row,
+  running,
+  silent,
+  stopped,
+  UNDATED,
+} from "../../support/usage_report.ts";
 
 const ROUTES = ["/v1/a", "/v1/b", "/v1/c"] as const;
-const UNDATED = { ...POLICY, sunsetAt: undefined };
 const policiesOf = (routes: readonly string[]) =>
   Object.fromEntries(routes.map((route) => [route, UNDATED]));
 const policies = policiesOf(ROUTES);
 const always = running(1000, { policies });
-const ended = (began: number, reported: number) =>
-  session(began, reported, { id: `ended ${began}`, policies, ended: "stopped" });
+const ended = (began: number, reported: number) => stopped(began, reported, { policies });
 const called = [
   row(0, "id key-1", 3, { route: "/v1/b" }),
   row(2, "id key-2", 9, { route: "/v1/b" }),
@@ -22,6 +29,14 @@ const AND_C = "process 4711 on web-1 counts other routes, and not ";
 const MOUNT = ": mount the same routes in every process";
 const NO_CALL =
   "no call on record to /v1/a, /v1/b, and /v1/c from 2027-06-08 (as of 2027-06-15T12:00:00Z)";
+
+const PROBE = { url: "https://a.test", probed: ["/v1/c"] };
+const ABOVE = "unknown, for the reason above";
+const TWELVE = "called, 12 calls, the last recorded at 2027-06-15T12:00:00Z";
+const STILL = "Still called: 12 calls to /v1/b by 2 clients from 2027-06-08 (as of " +
+  "2027-06-15T12:00:00Z), the last by id key-1 recorded at 2027-06-15T12:00:00Z.";
+const countingOnly = (...counted: string[]) =>
+  running(1, { id: "x", policies: policiesOf(counted) });
 
 /** What happened, the verdicts, and the gate's lines on all routes and on each. */
 const SCENES: readonly (readonly [
@@ -46,8 +61,8 @@ const SCENES: readonly (readonly [
     called,
     [always],
     "clear, called, clear: called",
-    "Still called: 12 calls to /v1/b by 2 clients from 2027-06-08 (as of 2027-06-15T12:00:00Z), the last by id key-1 recorded at 2027-06-15T12:00:00Z.",
-    ["clear", "called, 12 calls, the last recorded at 2027-06-15T12:00:00Z", "clear"],
+    STILL,
+    ["clear", TWELVE, "clear"],
   ],
   [
     "the clients that called are ignored",
@@ -65,43 +80,43 @@ const SCENES: readonly (readonly [
     "unknown, unknown, unknown: unknown",
     `Unknown: ${NO_CALL}, but no process has counted them since 2027-06-15T11:00:00Z: start one, or check that processes use this database.`,
     [
-      "unknown, for the reason above",
-      "unknown, for the reason above",
-      "unknown, for the reason above",
+      ABOVE,
+      ABOVE,
+      ABOVE,
     ],
   ],
   [
     "a process leaves out one route",
     [],
-    [always, running(1, { id: "x", policies: policiesOf(["/v1/a", "/v1/b"]) })],
+    [always, countingOnly("/v1/a", "/v1/b")],
     "clear, clear, unknown: unknown",
     `Unknown: ${NO_CALL}, but ${AND_C}/v1/c${MOUNT}.`,
-    ["clear", "clear", "unknown, for the reason above"],
+    ["clear", "clear", ABOVE],
   ],
   [
     "two routes, for the same reason",
     [],
-    [always, running(1, { id: "x", policies: policiesOf(["/v1/a"]) })],
+    [always, countingOnly("/v1/a")],
     "clear, unknown, unknown: unknown",
     `Unknown: ${NO_CALL}, but ${AND_C}/v1/b and /v1/c${MOUNT}.`,
-    ["clear", "unknown, for the reason above", "unknown, for the reason above"],
+    ["clear", ABOVE, ABOVE],
   ],
   [
     "the same, beside one that is called",
     called,
-    [always, running(1, { id: "x", policies: policiesOf(["/v1/b"]) })],
+    [always, countingOnly("/v1/b")],
     "unknown, called, unknown: called",
-    "Still called: 12 calls to /v1/b by 2 clients from 2027-06-08 (as of 2027-06-15T12:00:00Z), the last by id key-1 recorded at 2027-06-15T12:00:00Z.",
+    STILL,
     [
       `unknown, because ${AND_C}it${MOUNT}`,
-      "called, 12 calls, the last recorded at 2027-06-15T12:00:00Z",
+      TWELVE,
       `unknown, because ${AND_C}it${MOUNT}`,
     ],
   ],
   [
     "two routes, each for its own reason",
     [],
-    [always, running(1, { id: "x", policies: policiesOf(["/v1/a", "/v1/b"]) })],
+    [always, countingOnly("/v1/a", "/v1/b")],
     "clear, unknown, unknown: unknown",
     `Unknown: ${NO_CALL}, but /v1/b and /v1/c are unknown, each for a reason of its own.`,
     [
@@ -109,13 +124,7 @@ const SCENES: readonly (readonly [
       "unknown, because a cache in front of https://a.test answers calls to it for the servers: exclude it from the cache",
       `unknown, because ${AND_C}it${MOUNT}`,
     ],
-    {
-      probe: {
-        url: "https://a.test",
-        probed: ["/v1/a", "/v1/c"],
-        hidden: [{ route: "/v1/b", reason: "cached" }],
-      },
-    },
+    { probe: { ...PROBE, hidden: [{ route: "/v1/b", reason: "cached" }] } },
   ],
   [
     "a cache answers for two routes",
@@ -123,11 +132,10 @@ const SCENES: readonly (readonly [
     [always],
     "unknown, unknown, clear: unknown",
     `Unknown: ${NO_CALL}, but a cache in front of https://a.test answers calls to /v1/a and /v1/b for the servers: exclude /v1/a and /v1/b from the cache.`,
-    ["unknown, for the reason above", "unknown, for the reason above", "clear"],
+    [ABOVE, ABOVE, "clear"],
     {
       probe: {
-        url: "https://a.test",
-        probed: ["/v1/c"],
+        ...PROBE,
         hidden: [{ route: "/v1/a", reason: "cached" }, { route: "/v1/b", reason: "cached" }],
       },
     },
@@ -138,7 +146,7 @@ const SCENES: readonly (readonly [
     [{ ...ended(1000, 50), policies: policiesOf(["/v1/a", "/v1/b"]) }, running(50, { policies })],
     "clear, clear, unknown: unknown",
     `Unknown: ${NO_CALL}, but the record of /v1/c starts at 2027-06-13T10:00:00Z; the verdict cannot be clear before 2027-06-21.`,
-    ["clear", "clear", "unknown, for the reason above"],
+    ["clear", "clear", ABOVE],
   ],
   [
     "all stopped for a day",
@@ -147,9 +155,9 @@ const SCENES: readonly (readonly [
     "unknown, unknown, unknown: unknown",
     `Unknown: ${NO_CALL}, but 24 h of the 7 days are not on record, and a verdict allows for less than 5 h 36 min: keep a server running; the verdict cannot be clear before 2027-06-21.`,
     [
-      "unknown, for the reason above",
-      "unknown, for the reason above",
-      "unknown, for the reason above",
+      ABOVE,
+      ABOVE,
+      ABOVE,
     ],
   ],
 ];
@@ -245,10 +253,10 @@ Deno.test("forty routes have a line each, and only days with calls", async () =>
 Deno.test("a report that is kept says as of when it is, and nothing that expires", async () => {
   const worlds = [
     await report([], [always]),
-    await report(called, [always, session(9, 8, { id: "silent", policies })]),
+    await report(called, [always, silent(9, 8, { policies })]),
     await report([], [ended(9, 1 / 120)]),
     await report([], [always], { lag: 3 * MINUTE }),
-    await report([], [always, session(9, 8, { id: "silent", policies })], {
+    await report([], [always, silent(9, 8, { policies })], {
       now: NOW + MINUTE / 2,
     }),
     await report([], []),

@@ -6,26 +6,23 @@ import { durationText } from "../../../lib/usage/output/wording.ts";
 import type { Cause } from "../../../lib/usage/verdict/verdict.ts";
 import {
   ALWAYS,
+  AUDIO,
+  before,
   HOUR,
   MINUTE,
   NOW,
+  ONLY_AUDIO,
   POLICIES,
-  POLICY,
   report,
   row,
   running,
-  session,
+  silent,
+  stopped,
+  UNDATED,
+  VIDEO,
 } from "../../support/usage_report.ts";
 
-const [AUDIO, VIDEO] = ["/audio/:token", "/video/:token"] as const;
 const DAYS = 24;
-const ONLY_AUDIO = { policies: { [AUDIO]: POLICY } };
-const before = (hours: number) => NOW - Math.round(hours * HOUR);
-
-const stopped = (began: number, reported: number, more: Partial<Session> = {}) =>
-  session(began, reported, { id: `stopped ${began}`, ended: "stopped", ...more });
-const silent = (began: number, reported: number, more: Partial<Session> = {}) =>
-  session(began, reported, { id: `silent ${began}`, ...more });
 /** Processes that fell silent one after another. */
 const silentOnes = (count: number, more: Partial<Session> = {}) =>
   Array.from({ length: count }, (_, index) => silent(30 + index / 99, 29, more));
@@ -195,17 +192,16 @@ Deno.test("a verdict is clear from the day that it names on, if nothing else hap
 });
 
 const called = row(1, "curl", 3, { route: VIDEO });
-const undated = { ...POLICY, sunsetAt: undefined };
-const CLEAR = running(1000, { policies: { [AUDIO]: undated, [VIDEO]: undated } });
+const CLEAR = running(1000, { policies: { [AUDIO]: UNDATED, [VIDEO]: UNDATED } });
 const leavingOut = (route: string) => {
   const [other = ""] = Object.keys(POLICIES).filter((each) => each !== route);
-  return running(1, { id: "b", policies: { [other]: undated } });
+  return running(1, { id: "b", policies: { [other]: UNDATED } });
 };
 
 Deno.test("the verdict on all routes is the first that applies to any of them", async () => {
   const dated = (...routes: string[]) => {
     const policies = Object.entries(POLICIES)
-      .map(([route, policy]) => [route, routes.includes(route) ? policy : undated]);
+      .map(([route, policy]) => [route, routes.includes(route) ? policy : UNDATED]);
     return running(1000, { policies: Object.fromEntries(policies) });
   };
   const rows: [calls: boolean, sessions: Session[], verdicts: string][] = [
