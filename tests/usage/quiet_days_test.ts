@@ -1,16 +1,16 @@
 /** On which days a route that nobody calls is clear, by the gate and a clock of the test's. */
 
-import { assertEquals, assertMatch } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { readAllSessions } from "../../lib/usage/verdict/evidence.ts";
 import { Recorder } from "../../lib/usage/record/recorder.ts";
 import type { Gap } from "../../lib/usage/verdict/gaps.ts";
 import { reportUsage, type UsageReport } from "../../lib/usage/verdict/report.ts";
+import type { State } from "../../lib/usage/verdict/verdict.ts";
 import { ANSWER, countOne, PROCESS } from "../support/counted_call.ts";
 import { ledgerAt, openLedgerDatabase } from "../support/ledger_at.ts";
 import { DAY, HOUR, MINUTE } from "../support/usage_report.ts";
-import { gateText } from "../support/usage_outputs.ts";
 
 const SECOND = 1_000;
 /** The record begins at this noon. */
@@ -139,23 +139,9 @@ interface Row {
   readonly isOnDemand?: true;
   /** The gaps that the last gate names, by their kind. */
   readonly named: Partial<Record<Gap["kind"], number>>;
-  /** The gate's second line then. */
-  readonly said: RegExp;
-  /** Why the verdict is unknown, if it is. */
-  readonly unknown?: RegExp;
+  /** From when on the last verdict can be clear, if it is unknown. */
+  readonly clearFrom?: string;
 }
-
-const LOST =
-  / process 4711 on web-1 recorded from 2027-03-19T03:00:05Z to .*Z \(35 s\)\. The database lost it/;
-const NO_GAP = /^The record starts on 2027-02-01: a client that calls more rarely /;
-const died = (processes: number) =>
-  RegExp(
-    `^Not on record: what ${processes} processes answered .*; they died, or were cut off\\. A process that stops with SIGTERM is never named here\\.$`,
-  );
-const stops = (time: string, count: number) =>
-  RegExp(
-    `^Not on record: ${time} in ${count} stops, when no process ran\\. Nobody could call then, unless `,
-  );
 
 const ROWS: readonly Row[] = [
   {
@@ -167,49 +153,36 @@ const ROWS: readonly Row[] = [
       await world.start();
     },
     named: { silent: 9 }, // in sixty days
-    said: died(9),
   },
   {
     what: "a reboot of two minutes a week",
     night: async (world, day) => day % 7 === 3 && await restart(world, 2 * MINUTE),
     named: { stop: 5 },
-    said: stops("10 min", 5),
-  },
-  {
-    what: "a restart of 90 seconds each night",
-    night: (world) => restart(world, 90 * SECOND),
-    named: { stop: 31 },
-    said: stops("47 min", 31),
   },
   {
     what: "a restart of five minutes each night",
     night: (world) => restart(world, 5 * MINUTE),
     named: { stop: 31 },
-    said: stops("2 h 35 min", 31),
   },
   {
     what: "a deployment each night, with close()",
     night: (world) => deploy(world, "close"),
     named: {},
-    said: NO_GAP,
   },
   {
     what: "a deployment each night, without close()",
     night: (world) => deploy(world, "kill"),
     named: { silent: 61 },
-    said: died(61),
   },
   {
     what: "a failover a month, without loss",
     night: async (world, day) => day % 30 === 15 && await failOver(world, false),
     named: {},
-    said: NO_GAP,
   },
   {
     what: "a failover a month, with loss",
     night: async (world, day) => day % 30 === 15 && await failOver(world, true),
     named: { lost: 1 },
-    said: LOST,
   },
   {
     what: "one to three pods, of which one in twenty is killed",
@@ -223,7 +196,6 @@ const ROWS: readonly Row[] = [
       }
     },
     named: { silent: 6 },
-    said: died(6),
   },
   {
     what: "instances on demand, of which ten a day end without a word",
@@ -238,21 +210,23 @@ const ROWS: readonly Row[] = [
     },
     isOnDemand: true,
     named: { silent: 61 * 10 },
-    said:
-      /^Not on record: what 610 instances answered after their last reports, the last at .*Z\. The platform may end instances without notice\.$/,
   },
   {
     what: "an hour without a process each night",
     night: (world) => restart(world, HOUR),
     named: { stop: 31 },
-    said: stops("31 h", 31),
-    unknown:
-      /, but 31 h of the 30 days are not on record, and a verdict allows for less than 24 h: keep a server running; the verdict cannot be clear before 2027-04-12\.$/,
+    clearFrom: "2027-04-12",
   },
 ];
 
-for (const { what, night, isOnDemand, named, said, unknown } of ROWS) {
-  const state = unknown === undefined ? "clear" : "unknown";
+/** Returns the number of gaps of each kind. */
+const kindsOf = ({ gaps }: UsageReport) => {
+  const kinds = [...Map.groupBy(gaps, ({ kind }) => kind)];
+  return Object.fromEntries(kinds.map(([kind, { length }]) => [kind, length]));
+};
+
+for (const { what, night, isOnDemand, named, clearFrom } of ROWS) {
+  const state = clearFrom === undefined ? "clear" : "unknown";
   Deno.test(`a route that nobody calls is ${state} on each day after a month: ${what}`, async () => {
     using _ = withoutTimers();
     await using world = await openWorld();
@@ -269,39 +243,19 @@ for (const { what, night, isOnDemand, named, said, unknown } of ROWS) {
       else states[last.state] = (states[last.state] ?? 0) + 1;
     }
     assertEquals(states, { [state]: 1 + DAYS - FIRST_DAYS });
-    const kinds = Map.groupBy(last.gaps, ({ kind }) => kind);
-    assertEquals(Object.fromEntries([...kinds].map(([kind, { length }]) => [kind, length])), named);
-    const [verdict = "", line = ""] = gateText(last).split("\n");
-    assertMatch(
-      verdict,
-      unknown ?? /^Clear: no call on record to \/audio\/:token from 2027-03-05 /,
-    );
-    assertMatch(line, said);
+    assertEquals([kindsOf(last), last.from, last.clearFrom], [named, "2027-03-05", clearFrom]);
   });
 }
 
 /** How often a process dies at its calls on one day, and what the gate says on the next noon. */
-const DEATHS: readonly (readonly [
-  deaths: number,
-  days: number,
-  onDemand: boolean,
-  verdict: RegExp,
-  said: RegExp,
-])[] = [
-  [16, 1, false, /^Clear: /, died(16)],
-  [16, 30, false, /^Clear: /, died(16)],
-  [
-    50,
-    1,
-    false,
-    /^Unknown: .*, but 50 min of the day are not on record, counting a minute for each of 50 processes that died or were cut off, and a verdict allows for less than 48 min: find out why they end; the verdict cannot be clear before 2027-03-16\.$/,
-    died(50),
-  ],
-  [50, 30, false, /^Clear: /, died(50)],
-  [50, 1, true, /^Clear: /, /^Not on record: what 50 instances answered /],
+const DEATHS: [deaths: number, days: number, onDemand: boolean, state: State][] = [
+  [16, 1, false, "clear"],
+  [50, 1, false, "unknown"], // a thirtieth of a day has 48 minutes
+  [50, 30, false, "clear"],
+  [50, 1, true, "clear"],
 ];
 
-for (const [deaths, days, onDemand, verdict, said] of DEATHS) {
+for (const [deaths, days, onDemand, state] of DEATHS) {
   const how = onDemand ? "on demand" : "otherwise";
   Deno.test(`a process that dies 0.05 s after each answer is named: ${deaths} times in a day, ${how}, --gate ${days}`, async () => {
     using _ = withoutTimers();
@@ -318,8 +272,7 @@ for (const [deaths, days, onDemand, verdict, said] of DEATHS) {
       await world.start(onDemand);
     }
     await world.pass(START + 42 * DAY - world.clock.now);
-    const [first = "", line = ""] = gateText(await world.gate(days)).split("\n");
-    assertMatch(first, verdict);
-    assertMatch(line, said);
+    const report = await world.gate(days);
+    assertEquals([report.state, kindsOf(report)], [state, { silent: deaths }]);
   });
 }
