@@ -42,10 +42,7 @@ Deno.test("lifecycle refuses wrong words on standard error, with 2", async () =>
     [["check", "--header", "a", "http://a"], "argument 'a' is invalid. Expected \"NAME: VALUE\", "],
     [["check", "--header", "a: \x1b", "http://a"], "argument 'a: \\u001b' is invalid. "],
     [["check", "--header"], "error: option '--header <line>' argument missing"],
-    [
-      ["check", "--expect", "no", "http://a"],
-      "argument 'no' is invalid. Expected \"none\".",
-    ],
+    [["check", "--expect", "no", "http://a"], "argument 'no' is invalid. Expected \"none\"."],
     [["check", "--expect", "http://a"], "argument 'http://a' is invalid"],
     [["usage", "--header", "a"], "argument 'a' is invalid. Expected \"NAME: VALUE\", "],
     [["check", "--version"], "error: unknown option '--version'"],
