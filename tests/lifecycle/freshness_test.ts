@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { formatHttpDate } from "../../lib/http/http_date.ts";
+import type { Field } from "../../lib/http/outcome.ts";
 import {
   type FreshnessLimit,
   limitFreshness,
@@ -8,7 +9,8 @@ import {
 import { needing } from "../support/permissions.ts";
 
 const NOW = Date.parse("2027-01-01T00:00:00Z");
-const TAIL = "must-revalidate, stale-while-revalidate=0";
+const NO_STALE = "stale-while-revalidate=0";
+const TAIL = `must-revalidate, ${NO_STALE}`;
 const GET = { method: "GET", status: 200, isAuthorized: false };
 const inSeconds = (seconds: number) => formatHttpDate(NOW + seconds * 1000);
 
@@ -38,14 +40,8 @@ const VALUES: [stated: string, limited: string][] = [
     ...['Max-Age="300"', "max-age=soon", "max-age=300x", "max-age=300.5", "max-age", "max-age=-1"],
     ...["public,\u00a0max-age=300", 'max-age=3, x="no-store', 'public, x="a\\"', "max-age=3 x"],
     ...["public;max-age=3600", "max-age=9, x;s-maxage = 900", "no-cache;max-age=300", "public;a"],
-    ...[
-      'x="a, max-age=9"',
-      "max-age = 9",
-      "max-age=1d",
-      "max-age=0d",
-      "max-age=60+30",
-      "max-age=9\t, a",
-    ],
+    ...['x="a, max-age=9"', "max-age = 9", "max-age=1d", "max-age=0d", "max-age=60+30"],
+    "max-age=9\t, a",
   ].map((stated): [string, string] => [stated, "no-store"]),
 
   // The application's own limit on serving stale ends before the phase.
@@ -53,24 +49,15 @@ const VALUES: [stated: string, limited: string][] = [
   ["max-age=50, stale-while-revalidate=0", "max-age=50, stale-while-revalidate=0"],
   ["stale-if-error=9, max-age=50", "stale-if-error=9, max-age=50"],
   // It does not.
-  [
-    "max-age=50, stale-while-revalidate=51",
-    "max-age=50, stale-while-revalidate=0, must-revalidate",
-  ],
+  ["max-age=50, stale-while-revalidate=51", `max-age=50, ${NO_STALE}, must-revalidate`],
   [
     "max-age=50, stale-while-revalidate=9, stale-if-error=86400",
-    "max-age=50, stale-while-revalidate=0, stale-if-error=0, must-revalidate",
+    `max-age=50, ${NO_STALE}, stale-if-error=0, must-revalidate`,
   ],
   // Varnish, which does not know stale-if-error, serves stale for 10 s.
-  [
-    "max-age=91, stale-if-error=1",
-    `max-age=91, stale-if-error=0, ${TAIL}`,
-  ],
+  ["max-age=91, stale-if-error=1", `max-age=91, stale-if-error=0, ${TAIL}`],
   // Nor is there one for browsers, which ignore s-maxage.
-  [
-    "s-maxage=9, stale-while-revalidate=9",
-    "s-maxage=9, stale-while-revalidate=0, max-age=0, must-revalidate",
-  ],
+  ["s-maxage=9, stale-while-revalidate=9", `s-maxage=9, ${NO_STALE}, max-age=0, must-revalidate`],
 
   // Responses that are never reused need no limit, but get no age beyond the phase either.
   ["no-store", "no-store"],
@@ -78,18 +65,12 @@ const VALUES: [stated: string, limited: string][] = [
   ["no-cache", "no-cache, must-revalidate"],
   [
     "no-cache, max-age=9, stale-while-revalidate=9",
-    "no-cache, max-age=9, stale-while-revalidate=0, must-revalidate",
+    `no-cache, max-age=9, ${NO_STALE}, must-revalidate`,
   ],
-  [
-    "no-store, max-age=9, stale-while-revalidate=900",
-    "no-store, max-age=9, stale-while-revalidate=0",
-  ],
+  ["no-store, max-age=9, stale-while-revalidate=900", `no-store, max-age=9, ${NO_STALE}`],
   ['no-cache="set-cookie", max-age=300', `no-cache="set-cookie", max-age=100, ${TAIL}`],
   ['no-cache, no-cache="a"', `no-cache, no-cache="a", max-age=0, ${TAIL}`],
-  [
-    "max-age=300, must-understand, no-store",
-    `max-age=100, must-understand, no-store, ${TAIL}`,
-  ],
+  ["max-age=300, must-understand, no-store", `max-age=100, must-understand, no-store, ${TAIL}`],
   ["must-understand, no-store", `must-understand, no-store, max-age=0, ${TAIL}`],
   ["must-understand, no-store, no-cache", "must-understand, no-store, no-cache"],
 
@@ -99,6 +80,36 @@ const VALUES: [stated: string, limited: string][] = [
 ];
 
 type Fields = Record<string, string>;
+
+/** Fields that are said beside no-store, with values, and the same limited if they are. */
+const BESIDE: [names: string[], values: [stated: string, limited?: string][]][] = [
+  [["cloudflare-cdn-cache-control"], [["max-age=86400", `max-age=100, ${TAIL}`]]],
+  // Without a lifetime of their own, surrogates use Cache-Control, and so do others without any value.
+  [["cdn-cache-control"], [[""]]],
+  [["edge-control", "surrogate-control"], [
+    ...[['content="ESI/1.0"'], [""], ["!no-store"], ["downstream-ttl=9"]] as [string][],
+    ["max-age=900", `max-age=100, ${TAIL}`],
+    ['max-age=900, content="ESI/1.0"', `max-age=100, content="ESI/1.0", ${TAIL}`],
+    ["cache-maxage=900,!no-store", `cache-maxage=100,!no-store, ${TAIL}`],
+    // What is no plain number of seconds counts as days, and what cannot be read as a year.
+    ["cache-maxage=1d,downstream-ttl=1h", "no-store"],
+    ["!no-store, max-age=1s", "no-store"],
+    ['max-age=60+0, content="ESI/1.0";a', "no-store"],
+    ["max-age", "no-store"],
+    ["max-age=60;a", "no-store"],
+    ["@", "no-store"],
+  ]],
+  [["x-accel-expires"], [
+    ["900", "100"],
+    ["60", "60"],
+    ["0", "0"],
+    [`@${NOW / 1000 + 900}`, `@${NOW / 1000 + 100}`],
+    [`@${NOW / 1000 + 60}`, `@${NOW / 1000 + 60}`],
+    ["1d", "0"],
+    ["off", "0"],
+    ["", "0"],
+  ]],
+];
 
 /** Fields of a response, and the same limited. Without max-age, private caches use Expires. */
 const ROWS: [stated: Fields, limited: Fields][] = [
@@ -123,10 +134,7 @@ const ROWS: [stated: Fields, limited: Fields][] = [
     { expires: inSeconds(900), date: inSeconds(-10) },
     { "cache-control": `max-age=100, ${TAIL}`, date: inSeconds(-10), expires: inSeconds(90) },
   ],
-  [
-    { expires: inSeconds(-1) },
-    { "cache-control": `max-age=0, ${TAIL}`, expires: inSeconds(-1) },
-  ],
+  [{ expires: inSeconds(-1) }, { "cache-control": `max-age=0, ${TAIL}`, expires: inSeconds(-1) }],
   [{ expires: "0" }, { "cache-control": `max-age=0, ${TAIL}`, expires: formatHttpDate(0) }],
   [
     { expires: inSeconds(900), "cache-control": "max-age=7" },
@@ -140,47 +148,17 @@ const ROWS: [stated: Fields, limited: Fields][] = [
     { "cache-control": "max-age=5", "cdn-cache-control": "max-age=900" },
     { "cache-control": `max-age=5, ${TAIL}`, "cdn-cache-control": `max-age=100, ${TAIL}` },
   ],
-  [
-    { "cache-control": "no-store", "cloudflare-cdn-cache-control": "max-age=86400" },
-    { "cache-control": "no-store", "cloudflare-cdn-cache-control": `max-age=100, ${TAIL}` },
-  ],
-  // Without a lifetime of their own, surrogates use Cache-Control, and so do others without any value.
-  ...['content="ESI/1.0"', "", "!no-store", "downstream-ttl=9"].map((value): [Fields, Fields] => [
-    { "cache-control": "no-store", "edge-control": value, "surrogate-control": value },
-    { "cache-control": "no-store", "edge-control": value, "surrogate-control": value },
-  ]),
-  [
-    { "cache-control": "no-store", "cdn-cache-control": "" },
-    { "cache-control": "no-store", "cdn-cache-control": "" },
-  ],
-  ...[
-    ["max-age=900", `max-age=100, ${TAIL}`],
-    ['max-age=900, content="ESI/1.0"', `max-age=100, content="ESI/1.0", ${TAIL}`],
-    ["cache-maxage=900,!no-store", `cache-maxage=100,!no-store, ${TAIL}`],
-    // What is no plain number of seconds counts as days, and what cannot be read as a year.
-    ["cache-maxage=1d,downstream-ttl=1h", "no-store"],
-    ["!no-store, max-age=1s", "no-store"],
-    ['max-age=60+0, content="ESI/1.0";a', "no-store"],
-    ["max-age", "no-store"],
-    ["max-age=60;a", "no-store"],
-    ["@", "no-store"],
-  ].map(([stated = "", limited = ""]): [Fields, Fields] => [
-    { "cache-control": "no-store", "edge-control": stated, "surrogate-control": stated },
-    { "cache-control": "no-store", "edge-control": limited, "surrogate-control": limited },
-  ]),
-  ...[
-    ["900", "100"],
-    ["60", "60"],
-    ["0", "0"],
-    [`@${NOW / 1000 + 900}`, `@${NOW / 1000 + 100}`],
-    [`@${NOW / 1000 + 60}`, `@${NOW / 1000 + 60}`],
-    ["1d", "0"],
-    ["off", "0"],
-    ["", "0"],
-  ].map(([stated = "", limited = ""]): [Fields, Fields] => [
-    { "cache-control": "no-store", "x-accel-expires": stated },
-    { "cache-control": "no-store", "x-accel-expires": limited },
-  ]),
+  ...BESIDE.flatMap(([names, values]) =>
+    values.map(([stated, limited = stated]): [Fields, Fields] => {
+      const all = (value: string): Fields => {
+        return {
+          "cache-control": "no-store",
+          ...Object.fromEntries(names.map((name) => [name, value])),
+        };
+      };
+      return [all(stated), all(limited)];
+    })
+  ),
 ];
 
 Deno.test("limitFreshness() limits freshness to the time left in the phase", () => {
@@ -194,7 +172,6 @@ Deno.test("limitFreshness() adds nothing that lets a cache keep a response", () 
   const [POST, AUTHORIZED] = [{ ...GET, method: "POST" }, { ...GET, isAuthorized: true }];
   const untold = { ...GET, isAuthorized: undefined as unknown as boolean }; // from JavaScript
   const [FOUND, FORBIDDEN, FAILED] = [302, 403, 500].map((status) => ({ ...GET, status }));
-  const NO_STALE = "stale-while-revalidate=0";
   const rows: [stated: string, limited: string | null, ...of: (typeof GET | undefined)[]][] = [
     // No lifetime may be assumed.
     ["", null, POST, FOUND, FORBIDDEN, FAILED, { ...POST, status: 404 }],
@@ -275,29 +252,21 @@ Deno.test("limitFreshness() lets a 304 never state less than a second", () => {
 
 Deno.test("limitFreshness() tells nginx the lifetime of a 304 that forbids others to reuse it", () => {
   const at = { until: NOW + 101_999, now: NOW, status: 304 };
-  for (
-    const [stated, expected] of [
-      ["no-cache", `no-cache, max-age=1, ${TAIL}`],
-      ["no-store", `no-store, max-age=1, ${TAIL}`],
-      ["no-store;a", `no-store, max-age=1, ${TAIL}`],
-      ["private, max-age=300", `private, max-age=100, ${TAIL}`],
-      ['no-cache="a", max-age=300', `no-cache="a", max-age=100, ${TAIL}`],
-    ]
-  ) {
-    const headers = new Headers({ "cache-control": stated ?? "" });
-    assertEquals<unknown>(Object.fromEntries(limited(headers, at)), {
-      "cache-control": expected,
-      "x-accel-expires": "1",
-    });
+  const rows: [stated: string, limited: string][] = [
+    ["no-cache", `no-cache, max-age=1, ${TAIL}`],
+    ["no-store", `no-store, max-age=1, ${TAIL}`],
+    ["no-store;a", `no-store, max-age=1, ${TAIL}`],
+    ["private, max-age=300", `private, max-age=100, ${TAIL}`],
+    ['no-cache="a", max-age=300', `no-cache="a", max-age=100, ${TAIL}`],
+  ];
+  for (const [stated, expected] of rows) {
+    const headers = new Headers({ "cache-control": stated });
+    const said = Object.fromEntries(limited(headers, at));
+    assertEquals(said, { "cache-control": expected, "x-accel-expires": "1" });
+    // Nobody needs it on what is stored as a whole.
+    assertEquals(limited(headers, { ...at, status: 200 }).has("x-accel-expires"), false);
     headers.set("x-accel-expires", "900");
     assertEquals(limited(headers, at).get("x-accel-expires"), "100");
-    // Nobody needs it on what is stored as a whole.
-    assertEquals(
-      limited(new Headers({ "cache-control": "no-cache" }), { ...at, status: 200 }).has(
-        "x-accel-expires",
-      ),
-      false,
-    );
   }
 });
 
@@ -335,17 +304,10 @@ Deno.test("limitFreshness() keeps what ends in time even if its digits are days"
 
 Deno.test("limitFreshness() shortens lifetimes by as much as Date is ahead of the clock", () => {
   const date = inSeconds(60);
-  const stated = new Headers({
-    "Cache-Control": "max-age=300",
-    Date: date,
-    "Expires": inSeconds(900),
-  });
-  const said = limited(stated, { until: NOW + 101_999, now: NOW });
-  assertEquals(Object.fromEntries(said), {
-    "cache-control": `max-age=40, ${TAIL}`,
-    date,
-    expires: inSeconds(100),
-  });
+  const stated = { "cache-control": "max-age=300", date, expires: inSeconds(900) };
+  const said = limited(new Headers(stated), { until: NOW + 101_999, now: NOW });
+  const expected = { "cache-control": `max-age=40, ${TAIL}`, date, expires: inSeconds(100) };
+  assertEquals(Object.fromEntries(said), expected);
 });
 
 Deno.test("limitFreshness() changes nothing when no phase change is pending", () => {
@@ -359,19 +321,14 @@ Deno.test("limitFreshness() changes nothing when no phase change is pending", ()
 });
 
 Deno.test("limitFreshnessForReuse() returns how long its values stay the same", () => {
-  for (
-    const [maxAge, status] of [0, 1, 2, 60, 300, 500].flatMap((a) => [[a, 200], [a, 304]] as const)
-  ) {
+  const rows = [0, 1, 2, 60, 300, 500].flatMap((maxAge) => [[maxAge, 200], [maxAge, 304]] as const);
+  for (const [maxAge, status] of rows) {
     for (let left = 1; left < 1_000_000; left += left < 3_000 ? 7 : 4_999) {
       const until = NOW + left;
       const more = maxAge % 3 === 0 ? "" : ", stale-while-revalidate=9";
+      const stated: Field[] = [["Cache-Control", `max-age=${maxAge}${more}`]];
       const limitedAt = (now: number) =>
-        limitFreshnessForReuse([["Cache-Control", `max-age=${maxAge}${more}`]], {
-          until,
-          now,
-          ...GET,
-          status,
-        });
+        limitFreshnessForReuse(stated, { until, now, ...GET, status });
       const { unchangedUntil, fields } = limitedAt(NOW);
       assert(unchangedUntil > NOW && unchangedUntil <= until);
       assertEquals(limitedAt(unchangedUntil - 1).fields, fields);

@@ -18,94 +18,72 @@ const POLICY = definePolicy({
   brownouts: ["2027-05-03T09:00Z/PT4H", "2027-05-03T13:00Z/PT1H=410", "2027-06-10T09:00Z/PT1H"],
   brownoutStatus: 503,
 });
-const MORNING = ["2027-05-03T09:00", "2027-05-03T13:00", 503] as const;
-const NOON = ["2027-05-03T13:00", "2027-05-03T14:00", 410] as const;
-const JUNE = ["2027-06-10T09:00", "2027-06-10T10:00", 503] as const;
+type Brownout = readonly [start: string, end: string, status: 503 | 410];
+const MORNING: Brownout = ["2027-05-03T09:00", "2027-05-03T13:00", 503];
+const NOON: Brownout = ["2027-05-03T13:00", "2027-05-03T14:00", 410];
+const JUNE: Brownout = ["2027-06-10T09:00", "2027-06-10T10:00", 503];
+const ALL = [MORNING, NOON, JUNE];
 const SUNSET = "2027-06-30";
 
-type Brownout = readonly [start: string, end: string, status: 503 | 410];
-
 /** The dates of the policy under holds, one after the other. */
-const CASES: readonly {
-  what: string;
-  holds: readonly [start: string, end: string][];
-  brownouts: readonly Brownout[];
-  sunset: string;
-}[] = [
-  {
-    what: "begins in a brownout, and covers the next",
-    holds: [["2027-05-03T09:10", "2027-05-05"]],
-    brownouts: [["2027-05-03T09:00", "2027-05-03T09:10", 503], JUNE],
-    sunset: SUNSET,
-  },
-  {
-    what: "begins and ends in a brownout",
-    holds: [["2027-05-03T09:10", "2027-05-03T10:00"]],
-    brownouts: [
+const ROWS: readonly (readonly [
+  what: string,
+  holds: readonly [start: string, end: string][],
+  brownouts: readonly Brownout[],
+  sunset: string,
+])[] = [
+  [
+    "begins in a brownout, and covers the next",
+    [["2027-05-03T09:10", "2027-05-05"]],
+    [["2027-05-03T09:00", "2027-05-03T09:10", 503], JUNE],
+    SUNSET,
+  ],
+  [
+    "begins and ends in a brownout",
+    [["2027-05-03T09:10", "2027-05-03T10:00"]],
+    [
       ["2027-05-03T09:00", "2027-05-03T09:10", 503],
       ["2027-05-03T10:00", "2027-05-03T13:00", 503],
-      NOON,
-      JUNE,
+      ...[NOON, JUNE],
     ],
-    sunset: SUNSET,
-  },
-  {
-    what: "ends as a brownout begins, and begins as one ends",
-    holds: [["2027-05-01", "2027-05-03T09:00"], ["2027-05-03T14:00", "2027-05-04"]],
-    brownouts: [MORNING, NOON, JUNE],
-    sunset: SUNSET,
-  },
-  {
-    what: "covers the sunset",
-    holds: [["2027-06-29", "2027-07-10"]],
-    brownouts: [MORNING, NOON, JUNE],
-    sunset: "2027-07-10",
-  },
-  {
-    what: "ends at the sunset",
-    holds: [["2027-06-29", "2027-06-30"]],
-    brownouts: [MORNING, NOON, JUNE],
-    sunset: SUNSET,
-  },
-  {
-    what: "begins after the sunset",
-    holds: [["2027-07-05", "2027-07-10"]],
-    brownouts: [MORNING, NOON, JUNE],
-    sunset: "2027-07-10",
-  },
-  {
-    what: "overlaps another",
-    holds: [["2027-05-03T09:10", "2027-05-03T11:00"], ["2027-05-03T10:00", "2027-05-03T12:00"]],
-    brownouts: [
+    SUNSET,
+  ],
+  [
+    "ends as a brownout begins, and begins as one ends",
+    [["2027-05-01", "2027-05-03T09:00"], ["2027-05-03T14:00", "2027-05-04"]],
+    ALL,
+    SUNSET,
+  ],
+  ["covers the sunset", [["2027-06-29", "2027-07-10"]], ALL, "2027-07-10"],
+  ["ends at the sunset", [["2027-06-29", "2027-06-30"]], ALL, SUNSET],
+  ["begins after the sunset", [["2027-07-05", "2027-07-10"]], ALL, "2027-07-10"],
+  [
+    "overlaps another",
+    [["2027-05-03T09:10", "2027-05-03T11:00"], ["2027-05-03T10:00", "2027-05-03T12:00"]],
+    [
       ["2027-05-03T09:00", "2027-05-03T09:10", 503],
       ["2027-05-03T12:00", "2027-05-03T13:00", 503],
-      NOON,
-      JUNE,
+      ...[NOON, JUNE],
     ],
-    sunset: SUNSET,
-  },
-  {
-    what: "begins before the end of one that moved the sunset",
-    holds: [["2027-06-29", "2027-07-10"], ["2027-07-09", "2027-07-20"]],
-    brownouts: [MORNING, NOON, JUNE],
-    sunset: "2027-07-20",
-  },
-  {
-    what: "ends before one that moved the sunset",
-    holds: [["2027-06-01", "2027-07-20"], ["2027-06-29", "2027-07-10"]],
-    brownouts: [MORNING, NOON],
-    sunset: "2027-07-20",
-  },
-  {
-    what: "calls nothing off",
-    holds: [["2027-02-01", "2027-02-02"]],
-    brownouts: [MORNING, NOON, JUNE],
-    sunset: SUNSET,
-  },
+    SUNSET,
+  ],
+  [
+    "begins before the end of one that moved the sunset",
+    [["2027-06-29", "2027-07-10"], ["2027-07-09", "2027-07-20"]],
+    ALL,
+    "2027-07-20",
+  ],
+  [
+    "ends before one that moved the sunset",
+    [["2027-06-01", "2027-07-20"], ["2027-06-29", "2027-07-10"]],
+    [MORNING, NOON],
+    "2027-07-20",
+  ],
+  ["calls nothing off", [["2027-02-01", "2027-02-02"]], ALL, SUNSET],
 ];
 
 Deno.test("underHold() cuts brownouts, moves a sunset to the hold's end, and changes nothing else", () => {
-  for (const { what, holds, brownouts, sunset } of CASES) {
+  for (const [what, holds, brownouts, sunset] of ROWS) {
     const policy = holds.map(([start, end]) => hold(start, end)).reduce(underHold, POLICY);
     const expected = brownouts.map(([start, end, status]) => {
       return { start: at(start), end: at(end), status };
@@ -114,9 +92,6 @@ Deno.test("underHold() cuts brownouts, moves a sunset to the hold's end, and cha
     assertEquals(others, { ...POLICY, brownouts: expected, sunsetAt: at(sunset) }, what);
     assertEquals(applied?.length, holds.length, what);
   }
-});
-
-Deno.test("underHold() sets no sunset where none is set", () => {
   const open = definePolicy({ deprecatedAt: "2027-01-01" });
   assertEquals(underHold(open, hold("2027-02-01", "2027-02-02")).sunsetAt, undefined);
 });

@@ -9,7 +9,7 @@ const URL = "https://example.com/v1/songs?page=2";
 const DEPRECATED_AT = Date.parse("2027-01-01T00:00:00Z");
 const SUNSET_AT = Date.parse("2027-06-30T00:00:00Z");
 
-const PAST = "Sun, 31 Jan 2027 00:00:00 GMT";
+const [EARLIER, PAST] = ["Thu, 31 Dec 2026 00:00:00 GMT", "Sun, 31 Jan 2027 00:00:00 GMT"];
 /** Fields without a fault. */
 const SOUND = {
   deprecation: "@1798761600",
@@ -30,16 +30,9 @@ const FAULTS: [name: string, section: string, fields: Record<string, string>[], 
       "invalid-deprecation",
       "RFC 9745 §2.1",
       [
-        "true",
-        "?1",
-        "@1798761600.5",
-        "@soon",
-        "1798761600",
-        "@1798761600000",
-        "@1, @2",
-        "2027-01-01",
-      ]
-        .concat("Fri, 01 Jan 2027 00:00:00 GMT", "").map((deprecation) => ({ deprecation })),
+        ...["true", "?1", "@1798761600.5", "@soon", "1798761600", "@1798761600000", "@1, @2"],
+        ...["2027-01-01", "Fri, 01 Jan 2027 00:00:00 GMT", ""],
+      ].map((deprecation) => ({ deprecation })),
     ],
     [
       "invalid-sunset",
@@ -55,12 +48,7 @@ const FAULTS: [name: string, section: string, fields: Record<string, string>[], 
         "Wed, 30 Jun 2027 00:00:00 GMT, 2027-06-30T00:00:00Z",
       ].map((sunset) => ({ sunset })),
     ],
-    [
-      "sunset-before-deprecation",
-      "RFC 9745 §4",
-      [{ sunset: "Thu, 31 Dec 2026 00:00:00 GMT" }],
-      410,
-    ],
+    ["sunset-before-deprecation", "RFC 9745 §4", [{ sunset: EARLIER }], 410],
     ["served-after-sunset", "RFC 8594 §3", [{ sunset: PAST }]],
     ["served-after-sunset", "RFC 8594 §3", [{ sunset: PAST }], 304],
     ["no-link-target", "RFC 8288 §3.1", [
