@@ -1,11 +1,9 @@
 /** Calls to an application's endpoint in every phase, and whether its removal breaks them. */
 
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { once } from "node:events";
 import type { LifecycleOptions, RequestHead } from "../../lib/lifecycle/mod.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { Middleware } from "../../lib/lifecycle/serving/retire.ts";
+import { listening } from "./node_server.ts";
 import { requestRaw } from "./raw_http.ts";
 
 export const POLICY = definePolicy({
@@ -25,7 +23,7 @@ const [ANNOUNCED, DEPRECATED, BROWNOUT, REMOVED] = [
 /** What the handler does: answers with a status, or fails. */
 type Answer = number | "throws" | "rejects" | "returns nothing" | "throws a 404";
 
-/** A call, with its status and whether the removal breaks it. */
+/** A call through a handler, and what is counted of it. */
 export interface ApplicationCall {
   readonly what: string;
   readonly at: number;
@@ -37,147 +35,63 @@ export interface ApplicationCall {
   readonly breaks: boolean;
 }
 
-const never = () => false;
-const always = () => true;
-const fails = (): never => {
-  throw new Error("applies fails");
+/** When a call comes, what the handler would do, the status, and whether the removal breaks the call. */
+type Row = readonly [
+  what: string,
+  at: number,
+  answer: Answer,
+  status: number,
+  breaks: boolean,
+  request?: Pick<ApplicationCall, "method" | "userAgent" | "applies">,
+];
+
+const callOf = ([what, at, answer, status, breaks, request]: Row): ApplicationCall => {
+  return { what, at, answer, status, breaks, ...request };
+};
+
+const never = { applies: () => false };
+const fails = {
+  applies: (): never => {
+    throw new Error("applies fails");
+  },
 };
 const unlessPartner = ({ headers }: RequestHead) => headers.get("user-agent") !== "partner";
+const other = { userAgent: "curl", applies: unlessPartner };
 const partner = { userAgent: "partner", applies: unlessPartner };
 const checker = { userAgent: "media-head-check" };
+const options = { method: "OPTIONS" };
+const refusedOptions = { method: "OPTIONS", applies: () => true };
 
 /** Calls through a handler of either kind. */
-export const CALLS: readonly ApplicationCall[] = [
-  { what: "announced", at: ANNOUNCED, applies: never, answer: 200, status: 200, breaks: true },
-  { what: "deprecated", at: DEPRECATED, applies: never, answer: 304, status: 304, breaks: true },
-  { what: "refused", at: BROWNOUT, answer: 200, status: 503, breaks: true },
-  {
-    what: "another client",
-    at: BROWNOUT,
-    ...partner,
-    userAgent: "curl",
-    answer: 200,
-    status: 503,
-    breaks: true,
-  },
-  { what: "spared", at: BROWNOUT, ...partner, answer: 200, status: 200, breaks: true },
-  {
-    what: "spared at random",
-    at: BROWNOUT,
-    applies: never,
-    answer: 200,
-    status: 200,
-    breaks: true,
-  },
-  {
-    what: "spared by a fault",
-    at: BROWNOUT,
-    applies: fails,
-    answer: 200,
-    status: 200,
-    breaks: true,
-  },
-  {
-    what: "spared, fails",
-    at: BROWNOUT,
-    ...partner,
-    method: "HEAD",
-    answer: 500,
-    status: 500,
-    breaks: true,
-  },
-  {
-    what: "spared, fails anyway",
-    at: BROWNOUT,
-    ...partner,
-    answer: 404,
-    status: 404,
-    breaks: false,
-  },
-  {
-    what: "spared for ever",
-    at: REMOVED,
-    ...partner,
-    method: "POST",
-    answer: 201,
-    status: 201,
-    breaks: true,
-  },
-  { what: "removed", at: REMOVED, answer: 404, status: 410, breaks: true },
-  {
-    what: "OPTIONS",
-    at: DEPRECATED,
-    method: "OPTIONS",
-    applies: always,
-    answer: 204,
-    status: 204,
-    breaks: false,
-  },
-  {
-    what: "spared OPTIONS",
-    at: REMOVED,
-    method: "OPTIONS",
-    answer: 204,
-    status: 204,
-    breaks: false,
-  },
-  {
-    what: "OPTIONS that fails",
-    at: BROWNOUT,
-    method: "OPTIONS",
-    answer: 500,
-    status: 500,
-    breaks: false,
-  },
-  {
-    what: "refused OPTIONS",
-    at: BROWNOUT,
-    method: "OPTIONS",
-    applies: always,
-    answer: 204,
-    status: 503,
-    breaks: true,
-  },
-  {
-    what: "removed OPTIONS",
-    at: REMOVED,
-    method: "OPTIONS",
-    applies: always,
-    answer: 204,
-    status: 410,
-    breaks: true,
-  },
-  { what: "the checker", at: DEPRECATED, ...checker, answer: 200, status: 200, breaks: false },
-  { what: "the refused checker", at: REMOVED, ...checker, answer: 200, status: 410, breaks: false },
-  { what: "a handler that throws", at: DEPRECATED, answer: "throws", status: 500, breaks: true },
-  {
-    what: "a spared one that throws",
-    at: BROWNOUT,
-    ...partner,
-    answer: "throws",
-    status: 500,
-    breaks: true,
-  },
-];
+export const CALLS: readonly ApplicationCall[] = ([
+  ["announced", ANNOUNCED, 200, 200, true, never],
+  ["deprecated", DEPRECATED, 304, 304, true, never],
+  ["refused", BROWNOUT, 200, 503, true],
+  ["another client", BROWNOUT, 200, 503, true, other],
+  ["spared", BROWNOUT, 200, 200, true, partner],
+  ["spared at random", BROWNOUT, 200, 200, true, never],
+  ["spared by a fault", BROWNOUT, 200, 200, true, fails],
+  ["spared, fails", BROWNOUT, 500, 500, true, { ...partner, method: "HEAD" }],
+  ["spared, fails anyway", BROWNOUT, 404, 404, false, partner],
+  ["spared for ever", REMOVED, 201, 201, true, { ...partner, method: "POST" }],
+  ["removed", REMOVED, 404, 410, true],
+  ["OPTIONS", DEPRECATED, 204, 204, false, refusedOptions],
+  ["spared OPTIONS", REMOVED, 204, 204, false, options],
+  ["OPTIONS that fails", BROWNOUT, 500, 500, false, options],
+  ["refused OPTIONS", BROWNOUT, 204, 503, true, refusedOptions],
+  ["removed OPTIONS", REMOVED, 204, 410, true, refusedOptions],
+  ["the checker", DEPRECATED, 200, 200, false, checker],
+  ["the refused checker", REMOVED, 200, 410, false, checker],
+  ["a handler that throws", DEPRECATED, "throws", 500, true],
+  ["a spared one that throws", BROWNOUT, "throws", 500, true, partner],
+] satisfies Row[]).map(callOf);
 
 /** Calls through a handler of the Fetch API. */
-export const FETCH_CALLS: readonly ApplicationCall[] = [
-  { what: "a handler that rejects", at: ANNOUNCED, answer: "rejects", status: 500, breaks: true },
-  {
-    what: "a handler that returns nothing",
-    at: DEPRECATED,
-    answer: "returns nothing",
-    status: 500,
-    breaks: true,
-  },
-  {
-    what: "a handler that throws a 404",
-    at: DEPRECATED,
-    answer: "throws a 404",
-    status: 404,
-    breaks: false,
-  },
-];
+export const FETCH_CALLS: readonly ApplicationCall[] = ([
+  ["a handler that rejects", ANNOUNCED, "rejects", 500, true],
+  ["a handler that returns nothing", DEPRECATED, "returns nothing", 500, true],
+  ["a handler that throws a 404", DEPRECATED, "throws a 404", 404, false],
+] satisfies Row[]).map(callOf);
 
 const ANSWERS: Record<Exclude<Answer, number>, () => Response | Promise<Response>> = {
   throws() {
@@ -215,7 +129,7 @@ export async function callNode(
   retired: (options: LifecycleOptions<RequestHead>) => Middleware,
 ): Promise<void> {
   const middleware = retired({ applies, clock: () => at });
-  const server = createServer((request, response) => {
+  await using server = await listening((request, response) => {
     try {
       middleware(request, response, () => {
         if (typeof answer !== "number") throw new Error("bug");
@@ -225,10 +139,5 @@ export async function callNode(
       response.writeHead(500, { "Content-Length": 0 }).end();
     }
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  await requestRaw(port, method, "/v1/songs", { "User-Agent": userAgent });
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
+  await requestRaw(server.port, method, "/v1/songs", { "User-Agent": userAgent });
 }

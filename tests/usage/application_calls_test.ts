@@ -24,12 +24,12 @@ const postgres = shared(POSTGRES, () => PostgresServer.start());
 /** The record began before the period of the gate. */
 const AGED = "UPDATE media_head_session SET began = 0; UPDATE media_head_ledger SET started = 0";
 
-type Make = (usage: Usage, route: string, call: ApplicationCall) => Promise<void>;
+type Make = (usage: Usage, route: string, call: ApplicationCall, more?: object) => Promise<void>;
 
-const byFetch: Make = (usage, route, call) =>
-  callFetch(call, (handler, options) => usage.withLifecycle(handler, route, options));
-const byNode: Make = (usage, route, call) =>
-  callNode(call, (options) => usage.retire(route, options));
+const byFetch: Make = (usage, route, call, more) =>
+  callFetch(call, (handler, given) => usage.withLifecycle(handler, route, { ...given, ...more }));
+const byNode: Make = (usage, route, call, more) =>
+  callNode(call, (given) => usage.retire(route, { ...given, ...more }));
 
 /** The verdict on a route that nobody calls. */
 const QUIET = Date.now() < (POLICY.sunsetAt ?? 0) ? ANNOUNCED : CLEAR;
@@ -76,9 +76,9 @@ async function judgeCalls(database: string, age: () => Promise<unknown>): Promis
       verdicts.push([what, make === byNode, status]);
     }
   });
-  const expected = made.map((
-    [make, { what, breaks }],
-  ) => [what, make === byNode, breaks ? CALLED : QUIET]);
+  const expected = made.map(([make, { what, breaks }]) => {
+    return [what, make === byNode, breaks ? CALLED : QUIET];
+  });
   assertEquals(verdicts, expected);
 }
 
@@ -134,14 +134,7 @@ onSqlite(
         const call = { ...CALLS[0] as ApplicationCall, answer: status };
         const told: boolean[] = [];
         const onCount = ({ breaks }: LifecycleCall) => void told.push(breaks);
-        const given = { answers, onCount };
-        await (make === byFetch
-          ? callFetch(
-            call,
-            (handler, options) =>
-              usage.withLifecycle(handler, `/${index}`, { ...options, ...given }),
-          )
-          : callNode(call, (options) => usage.retire(`/${index}`, { ...options, ...given })));
+        await make(usage, `/${index}`, call, { answers, onCount });
         assertEquals(told, [made[index]?.isExpected], `${status} ${answers}`);
       }
     }

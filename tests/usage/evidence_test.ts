@@ -130,17 +130,7 @@ needing("processes", program("strace"))(
   () =>
     inFolder(async (folder) => {
       const trace = `${folder}/trace`;
-      const runner = [
-        "strace",
-        "-D",
-        "-f",
-        "-y",
-        "-qq",
-        "-e",
-        "trace=fsync,fdatasync",
-        "-o",
-        trace,
-      ];
+      const runner = [..."strace -D -f -y -qq -e trace=fsync,fdatasync -o".split(" "), trace];
       const syncs = async () => {
         const lines = (await Deno.readTextFile(trace)).split("\n");
         return lines.filter((line) => line.includes("-ledger-wal>")).length;
@@ -155,19 +145,10 @@ needing("processes", program("strace"))(
       assertEquals(await syncs(), registered);
 
       const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
-      const words = ["hold", "--until", tomorrow, "--because", "a test"];
+      const words = ["media", "hold", "--until", tomorrow, "--because", "a test"];
+      const command = [Deno.execPath(), "run", ...taskFlags(MAIN, folder), MAIN, ...words];
       const { success } = await new Deno.Command("strace", {
-        args: [
-          ...runner.slice(1, -1),
-          `${trace}-of-hold`,
-          "--",
-          Deno.execPath(),
-          "run",
-          ...taskFlags(MAIN, folder),
-          MAIN,
-          "media",
-          ...words,
-        ],
+        args: [...runner.slice(1, -1), `${trace}-of-hold`, "--", ...command],
         env: { ...storageIn(folder) },
       }).output();
       assert(success);

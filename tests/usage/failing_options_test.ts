@@ -3,15 +3,13 @@
 import { definePolicy } from "@media-head/lifecycle";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { stub } from "@std/testing/mock";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { sqliteAt } from "../../lib/database/place.ts";
 import { nodeRuntime } from "../../lib/database/sqlite/node_runtime.ts";
 import { type LogEvent, openUsage } from "../../lib/usage/mod.ts";
 import { openLedger } from "../../lib/usage/record/open_ledger.ts";
 import { inFolder } from "../support/media_cli.ts";
+import { listening } from "../support/node_server.ts";
 import { needing } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
@@ -54,14 +52,7 @@ const FAILURES = Object.entries(WAYS).flatMap(([way, failing]) =>
 
 /** The options of a route, and `log`. */
 const OPTIONS = [
-  "client",
-  "log",
-  "successor",
-  "applies",
-  "onCount",
-  "refusalFields",
-  "refusalBody",
-  "route",
+  ...["client", "log", "successor", "applies", "onCount", "refusalFields", "refusalBody", "route"],
   "clock",
 ];
 
@@ -88,12 +79,8 @@ for (const option of OPTIONS) {
         using _error = stub(console, "error", inspected);
         using _warn = stub(console, "warn", inspected);
         const path = `${folder}/calls.sqlite`;
-        const rows = FAILURES.flatMap(([name, fails]) =>
-          Object.entries(PHASES).map(([phase, policy]) => ({
-            name: `${phase}: ${name}`,
-            policy,
-            fails,
-          }))
+        const rows = Object.entries(PHASES).flatMap(([phase, policy]) =>
+          FAILURES.map(([what, fails]) => ({ name: `${phase}: ${what}`, policy, fails }))
         );
         const routes = Object.fromEntries(rows.map(({ name, policy }) => [name, policy]));
         let failLog: (() => unknown) | undefined;
@@ -116,14 +103,10 @@ for (const option of OPTIONS) {
           isOpening = false;
           const { status, body } = await handler(new Request("http://test/v1"));
           await body?.cancel();
-          const server = createServer((request, response) =>
+          await using server = await listening((request, response) =>
             retired(request, response, () => response.end("old"))
-          ).listen(0, "127.0.0.1");
-          await once(server, "listening");
-          const { port } = server.address() as AddressInfo;
-          const answer = await requestRaw(port, "GET", "/v1");
-          server.closeAllConnections();
-          await new Promise((resolve) => server.close(resolve));
+          );
+          const answer = await requestRaw(server.port, "GET", "/v1");
           assert([200, 308, 410].includes(status), `${name}: ${status}`);
           assertEquals(answer.status, status, name);
         }

@@ -1,13 +1,13 @@
 /** What a record is told of calls, in order, by either kind of server. Neither waits for it. */
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { once } from "node:events";
-import { createServer, type IncomingMessage, ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { definePolicy, type RequestHead } from "../../../lib/lifecycle/mod.ts";
-import { middlewareOf, type NodeResponse } from "../../../lib/lifecycle/serving/retire.ts";
+import { middlewareOf } from "../../../lib/lifecycle/serving/retire.ts";
 import { type CallRecord, retirementOf } from "../../../lib/lifecycle/serving/retirement.ts";
 import { handlerOf } from "../../../lib/lifecycle/serving/with_lifecycle.ts";
+import { exchange, listening } from "../../support/node_server.ts";
 import { needing } from "../../support/permissions.ts";
 import { requestHead, requestRaw } from "../../support/raw_http.ts";
 import { until } from "../../support/within.ts";
@@ -29,33 +29,6 @@ function watched(now = DEPRECATED) {
     leave: () => void events.push("leave"),
   };
   return { apply: retirementOf(POLICY, { clock: () => now }, record), events };
-}
-
-/** Listens with Node's server. */
-async function listening(handle: (request: IncomingMessage, response: ServerResponse) => unknown) {
-  const server = createServer((request, response) => void handle(request, response));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    server,
-    port: (server.address() as AddressInfo).port,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
-
-/** A request and a response of Node, of which nothing is sent. */
-function exchange() {
-  const request = { method: "GET", url: "/v1", headers: {} };
-  const response: NodeResponse = {
-    statusCode: 200,
-    headersSent: false,
-    getHeaders: () => ({}),
-    ...{ setHeader() {}, removeHeader() {}, writeHead() {}, once() {}, end() {} },
-  };
-  return [request, response] as const;
 }
 
 Deno.test("retire() returns what next() returns, and throws what it throws, at once", () => {

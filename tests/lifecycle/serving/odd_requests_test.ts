@@ -2,8 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { stub } from "@std/testing/mock";
-import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage } from "node:http";
 import type { LifecycleOptions, RequestHead } from "../../../lib/lifecycle/mod.ts";
 import { middlewareOf, type NodeResponse } from "../../../lib/lifecycle/serving/retire.ts";
 import {
@@ -15,6 +14,7 @@ import { readHead } from "../../../lib/lifecycle/serving/request_head.ts";
 import { handlerOf } from "../../../lib/lifecycle/serving/with_lifecycle.ts";
 import { POLICY } from "../../support/application_calls.ts";
 import { fakeTimers } from "../../support/fake_timers.ts";
+import { listening } from "../../support/node_server.ts";
 import { needing } from "../../support/permissions.ts";
 import { requestRaw } from "../../support/raw_http.ts";
 import { UNREADABLE } from "../../support/unreadable.ts";
@@ -164,25 +164,16 @@ needing("network")(
   "retire() takes any request, and passes on what its handler answers or throws",
   async () => {
     const members = [
-      "method",
-      "url",
-      "originalUrl",
-      "headers",
-      "socket",
-      "stream",
-      "upgrade",
-      "once",
+      ...["method", "url", "originalUrl", "headers", "socket", "stream", "upgrade", "once"],
     ];
     let act: (request: IncomingMessage, response: NodeResponse) => unknown = () => {};
-    const server = createServer((request, response) => {
+    await using server = await listening((request, response) => {
       try {
         act(request, response as NodeResponse);
       } catch (error) {
         response.writeHead(500, { "Content-Length": String(error).length }).end(String(error));
       }
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const { port } = server.address() as AddressInfo;
     for (const [phase, at] of PHASES) {
       for (const { member, what, read } of rowsOf(members)) {
         for (const isFailing of [false, true]) {
@@ -207,7 +198,7 @@ needing("network")(
               response.end("old");
             });
           };
-          const { status, content } = await requestRaw(port, "GET", "/v1", { Host: "test" });
+          const { status, content } = await requestRaw(server.port, "GET", "/v1");
           const expected = phase === "removed" ? 410 : isFailing ? 500 : 200;
           assertEquals(status, expected, note + new TextDecoder().decode(content));
           if (expected === 500) assertEquals(new TextDecoder().decode(content), "RangeError: bug");
@@ -216,8 +207,6 @@ needing("network")(
         }
       }
     }
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
   },
 );
 

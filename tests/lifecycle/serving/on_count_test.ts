@@ -15,30 +15,31 @@ import { needing } from "../../support/permissions.ts";
 import { UNREADABLE } from "../../support/unreadable.ts";
 import { until } from "../../support/within.ts";
 
-/** Returns what `onCount` was told of each call that a function makes, and what is expected. */
-async function counted(
-  calls: readonly ApplicationCall[],
-  make: (call: ApplicationCall, onCount: (call: LifecycleCall) => void) => Promise<void>,
-): Promise<[told: unknown[], expected: unknown[]]> {
-  using _error = stub(console, "error"); // an option fails
-  const told: unknown[] = [];
-  for (const call of calls) {
-    await make(call, ({ status, breaks }) => told.push([call.what, status, breaks]));
-  }
-  return [told, calls.map(({ what, status, breaks }) => [what, status, breaks])];
-}
+/** Makes a call of one kind of server, of which `onCount` is told. */
+type Make = (call: ApplicationCall, onCount: (call: LifecycleCall) => void) => Promise<void>;
 
-Deno.test("withLifecycle() says which calls the removal breaks, whoever is refused", async () => {
-  const [told, expected] = await counted(
-    [...CALLS, ...FETCH_CALLS],
-    (call, onCount) =>
-      callFetch(
-        call,
-        (handler, options) => withLifecycle(handler, POLICY, { ...options, onCount }),
-      ),
-  );
-  assertEquals(told, expected);
-});
+const byFetch: Make = (call, onCount) =>
+  callFetch(call, (handler, given) => withLifecycle(handler, POLICY, { ...given, onCount }));
+const byNode: Make = (call, onCount) =>
+  callNode(call, (given) => retire(POLICY, { ...given, onCount }));
+
+const KINDS: [name: string, make: Make, calls: readonly ApplicationCall[]][] = [
+  ["withLifecycle()", byFetch, [...CALLS, ...FETCH_CALLS]],
+  ["retire()", byNode, CALLS],
+];
+
+for (const [name, make, calls] of KINDS) {
+  const test = make === byNode ? needing("network") : Deno.test;
+
+  test(`${name} says which calls the removal breaks, whoever is refused`, async () => {
+    using _error = stub(console, "error"); // an option fails
+    const told: unknown[] = [];
+    for (const call of calls) {
+      await make(call, ({ status, breaks }) => told.push([call.what, status, breaks]));
+    }
+    assertEquals(told, calls.map(({ what, status, breaks }) => [what, status, breaks]));
+  });
+}
 
 Deno.test("the removal breaks no call of lifecycle check, of any release", async () => {
   const told: unknown[] = [];
@@ -54,17 +55,6 @@ Deno.test("the removal breaks no call of lifecycle check, of any release", async
     ["media-head-checks", true],
   ]);
 });
-
-needing("network")(
-  "retire() says which calls the removal breaks, whoever is refused",
-  async () => {
-    const [told, expected] = await counted(
-      CALLS,
-      (call, onCount) => callNode(call, (options) => retire(POLICY, { ...options, onCount })),
-    );
-    assertEquals(told, expected);
-  },
-);
 
 Deno.test("withLifecycle() counts a handler that throws what cannot be read, and throws that", async () => {
   for (const [what, value] of Object.entries(UNREADABLE)) {

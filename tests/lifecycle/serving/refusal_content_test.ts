@@ -2,8 +2,6 @@
 
 import { assertEquals, assertThrows } from "@std/assert";
 import { stub } from "@std/testing/mock";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { runInNewContext } from "node:vm";
 import {
   definePolicy,
@@ -15,6 +13,7 @@ import {
   retire,
   withLifecycle,
 } from "../../../lib/lifecycle/mod.ts";
+import { listening } from "../../support/node_server.ts";
 import { needing } from "../../support/permissions.ts";
 import { requestRaw } from "../../support/raw_http.ts";
 import { UNREADABLE } from "../../support/unreadable.ts";
@@ -60,15 +59,11 @@ const byFetch: Call = async ({ policy = GONE, at, options }, method) => {
 
 const byNode: Call = async ({ policy = GONE, at, options }, method) => {
   const retired = retire(policy, { ...options, clock: () => at });
-  const server = createServer((request, response) => {
+  await using server = await listening((request, response) => {
     response.setHeader("Content-Type", "text/css");
     retired(request, response, () => response.end("old"));
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  const { status, fields, content } = await requestRaw(port, method, "/v1", { Host: "test" });
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
+  const { status, fields, content } = await requestRaw(server.port, method, "/v1");
   const own = fields.filter(([name]) => !/^(?:date|connection|keep-alive)$/.test(name));
   return { status, fields: Object.fromEntries(own), content: new TextDecoder().decode(content) };
 };
@@ -126,7 +121,10 @@ for (const [name, call] of CALLS) {
 
   test(`${name} sends whatever text or bytes refusalBody returns`, async () => {
     const types = [
-      ...["text/html", "a/b;c=d", 'a/b ; c="d;\\" e" ;\tf=g;', "application/vnd.a.b-c+json"],
+      "text/html",
+      "a/b;c=d",
+      'a/b ; c="d;\\" e" ;\tf=g;',
+      "application/vnd.a.b-c+json",
     ];
     const bytes = new TextEncoder().encode("é");
     const bodies: [body: string | Uint8Array, content: string][] = [
@@ -167,24 +165,11 @@ for (const [name, call] of CALLS) {
         },
       },
     };
-    for (
-      const type of [
-        "",
-        "text",
-        "text/",
-        "/plain",
-        "text/plain\r\nX-A: 1",
-        "text/plain; a",
-        "a b/c",
-        "text/é",
-        'a/b;c="é"',
-        "a/b,c/d",
-        " text/plain",
-        "text/plain ",
-      ]
-    ) {
-      given[`the type ${JSON.stringify(type)}`] = { type, body: "" };
-    }
+    const types = [
+      ...["", "text", "text/", "/plain", "text/plain\r\nX-A: 1", "text/plain; a", "a b/c"],
+      ...["text/é", 'a/b;c="é"', "a/b,c/d", " text/plain", "text/plain "],
+    ];
+    for (const type of types) given[`the type ${JSON.stringify(type)}`] = { type, body: "" };
     const ways: [what: string, refusalBody: () => RefusalContent][] = Object.entries(given)
       .flatMap(([what, value]): [string, () => RefusalContent][] => [
         [`returns ${what}`, () => value as RefusalContent],

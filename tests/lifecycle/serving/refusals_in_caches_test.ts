@@ -3,8 +3,6 @@
  */
 
 import { assertEquals } from "@std/assert";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import {
   definePolicy,
   type LifecycleOptions,
@@ -13,6 +11,7 @@ import {
   withLifecycle,
 } from "../../../lib/lifecycle/mod.ts";
 import { type CacheName, CACHES, needsOf, startCache } from "../../support/caches.ts";
+import { listening } from "../../support/node_server.ts";
 import { needing } from "../../support/permissions.ts";
 
 const [DAY, NOW] = [86_400_000, Math.floor(Date.now() / 1000) * 1000];
@@ -53,9 +52,9 @@ interface Subject {
 }
 
 /** Starts an application that does with a request what is registered for its path. */
-function startApplication() {
+async function startApplication() {
   const subjects: Subject[] = [];
-  const server = createServer((request, response) => {
+  const application = await listening((request, response) => {
     const { url = "", method = "", headers } = request;
     const { decider, after, phase, maxAge, said = {} } = subjects[Number(url.slice(1))] as Subject;
     const client = String(headers["x-client"]);
@@ -82,16 +81,9 @@ function startApplication() {
       response.end(new Uint8Array(await answered.arrayBuffer()));
     });
   });
-  return {
-    listen: () => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)),
-    port: () => (server.address() as AddressInfo).port,
-    /** Returns a path that no cache knows. */
-    register: (subject: Subject) => `/${subjects.push(subject) - 1}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  /** Returns a path that no cache knows. */
+  const register = (subject: Subject) => `/${subjects.push(subject) - 1}`;
+  return { ...application, register };
 }
 
 /** Returns what a client gets: whose answer, or the status of a refusal. */
@@ -147,9 +139,8 @@ for (const cache of CACHES) {
   needing(...needsOf(cache))(
     `${cache} gives nobody a refusal, or an answer, that was meant for another client`,
     async () => {
-      await using application = startApplication();
-      await application.listen();
-      await using daemon = await startCache(cache, application.port());
+      await using application = await startApplication();
+      await using daemon = await startCache(cache, application.port);
       for (const decider of DECIDERS) {
         for (const after of AFTER) {
           for (const phase of PHASES) {
@@ -168,9 +159,8 @@ for (const cache of CACHES) {
   needing(...needsOf(cache))(
     `${cache} keeps a refusal for maxAge, unless the application has said something against it`,
     async () => {
-      await using application = startApplication();
-      await application.listen();
-      await using daemon = await startCache(cache, application.port());
+      await using application = await startApplication();
+      await using daemon = await startCache(cache, application.port);
       const heeded: Record<string, string>[] = [];
       for (const [said] of SAID) {
         const subject: Subject = {

@@ -1,11 +1,11 @@
 /** Caches that ask whether what they have stored has changed, in front of any application. */
 
 import { assert, assertEquals } from "@std/assert";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import { definePolicy, retire } from "../../../lib/lifecycle/mod.ts";
 import { ALL_CACHES, needsOf, startCache } from "../../support/caches.ts";
 import { type Lateness, latenessOf, type Poll } from "../../support/lateness.ts";
+import { listening } from "../../support/node_server.ts";
 import { missingOf, needing } from "../../support/permissions.ts";
 
 const VALIDATORS = { "ETag": '"1"', "Last-Modified": "Wed, 01 Jan 2020 00:00:00 GMT" };
@@ -37,16 +37,10 @@ const asked = new Map(ALL_CACHES.map((name) => [name as string, { full: 0, notMo
 async function follow(): Promise<Map<string, Lateness>> {
   await using stack = new AsyncDisposableStack();
   let listener: RequestListener = (_, response) => response.writeHead(404).end();
-  const server = createServer((request, response) => listener(request, response));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  stack.defer(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  const origin = (server.address() as AddressInfo).port;
+  const origin = stack.use(await listening((request, response) => listener(request, response)));
   const polls: Poll[] = [];
   for (const cache of ALL_CACHES.filter((name) => missingOf(needsOf(name)) === "")) {
-    const { port } = stack.use(await startCache(cache, origin, { revalidates: true }));
+    const { port } = stack.use(await startCache(cache, origin.port, { revalidates: true }));
     polls.push(
       ...ROWS.map((_, row) => ({ cache, port, method: "GET", target: `/${cache}/${row}` })),
     );

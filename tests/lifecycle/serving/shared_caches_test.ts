@@ -1,10 +1,10 @@
 /** Two users behind a shared cache, in front of an application with and without the library. */
 
 import { assertEquals } from "@std/assert";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import { definePolicy, retire, withLifecycle } from "../../../lib/lifecycle/mod.ts";
 import { type CacheName, CACHES, needsOf, startCache } from "../../support/caches.ts";
+import { listening } from "../../support/node_server.ts";
 import { needing } from "../../support/permissions.ts";
 
 const policy = definePolicy({
@@ -54,7 +54,7 @@ function answer({ url, headers }: Request): Response {
 const [retired, wrapped] = [retire(policy), withLifecycle(answer, policy)];
 
 /** The application, at `/plain/`, at `/node/` behind `retire()`, at `/fetch/` in `withLifecycle()`. */
-const application = createServer((request, response) => {
+const application: RequestListener = (request, response) => {
   const { url = "", headers } = request;
   const answerBy = async (handler: typeof wrapped | typeof answer) => {
     const asked = new Request(`http://test${url}`, { headers: headers as HeadersInit });
@@ -64,7 +64,7 @@ const application = createServer((request, response) => {
   };
   if (url.startsWith("/node/")) retired(request, response, () => void answerBy(answer));
   else answerBy(url.startsWith("/fetch/") ? wrapped : answer);
-});
+};
 
 /** Returns whether a user gets of a path what another one has got before. */
 async function isShared(port: number, path: string): Promise<boolean> {
@@ -80,21 +80,16 @@ for (const cache of CACHES) {
   needing(...needsOf(cache))(
     `${cache} gives no user another's response that it would not give without the library`,
     async () => {
-      await new Promise<void>((resolve) => application.listen(0, "127.0.0.1", resolve));
-      try {
-        await using daemon = await startCache(cache, (application.address() as AddressInfo).port);
-        const shared: Record<string, string[]> = { plain: [], node: [], fetch: [] };
-        for (const [part, names] of Object.entries(shared)) {
-          for (const [name] of ROWS) {
-            if (await isShared(daemon.port, `/${part}/${name}`)) names.push(name);
-          }
+      await using server = await listening(application);
+      await using daemon = await startCache(cache, server.port);
+      const shared: Record<string, string[]> = { plain: [], node: [], fetch: [] };
+      for (const [part, names] of Object.entries(shared)) {
+        for (const [name] of ROWS) {
+          if (await isShared(daemon.port, `/${part}/${name}`)) names.push(name);
         }
-        const expected = SHARED[cache];
-        assertEquals(shared, { plain: expected, node: expected, fetch: expected });
-      } finally {
-        application.closeAllConnections();
-        await new Promise((resolve) => application.close(resolve));
       }
+      const expected = SHARED[cache];
+      assertEquals(shared, { plain: expected, node: expected, fetch: expected });
     },
   );
 }

@@ -26,6 +26,13 @@ const REMOVED = {
   DEPRECATION_DOC: "/deprecation",
 };
 
+/** A client in the JSON. */
+interface Client {
+  readonly client: string;
+  readonly calls: number;
+  readonly releases: readonly { readonly release: string; readonly calls: number }[];
+}
+
 /** User-Agents, with how often each calls, and what is reported. */
 const SENT: [count: number, userAgent: string][] = [
   [5, "Overcast/3.0.1 (+http://overcast.fm/; iOS podcast app)"],
@@ -60,14 +67,7 @@ for (const [name, needs, urlOf] of ENGINES) {
 
         const usage = (...args: string[]) => mediaHere(folder, ["usage", ...args], environment);
         const { clients } = JSON.parse((await usage("--json")).stdout);
-        const found = clients.map((
-          { client, calls, releases }: {
-            client: string;
-            calls: number;
-            releases: { release: string; calls: number; last: string }[];
-          },
-        ) => {
-          for (const { last } of releases) assertMatch(last, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+        const found = (clients as Client[]).map(({ client, calls, releases }) => {
           return [client, calls, ...releases.map(({ release, calls }) => `${release}: ${calls}`)];
         });
         assertEquals(found.toSorted(), [
