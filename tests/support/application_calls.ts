@@ -13,7 +13,8 @@ export const POLICY = definePolicy({
   brownoutStatus: 503,
   afterSunset: "gone",
 });
-const [ANNOUNCED, DEPRECATED, BROWNOUT, REMOVED] = [
+/** An instant in each phase. */
+export const [ANNOUNCED, DEPRECATED, BROWNOUT, REMOVED] = [
   "2026-12-01",
   "2027-02-01",
   "2027-03-01T09:30:00Z",

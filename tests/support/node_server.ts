@@ -1,7 +1,13 @@
 /** Node's server, which listens until it is disposed of, and its requests without one. */
 
 import { once } from "node:events";
-import { createServer, type RequestListener, type Server } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo } from "node:net";
 import type { NodeResponse } from "../../lib/lifecycle/serving/retire.ts";
 
@@ -23,6 +29,18 @@ export async function listening(listener: RequestListener): Promise<NodeServer> 
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** Answers a request of Node by a handler of the Fetch API. */
+export async function answerBy(
+  handler: (request: Request) => Response | Promise<Response>,
+  { method = "", url, headers }: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const asked = new Request(`http://test${url}`, { method, headers: headers as HeadersInit });
+  const answered = await handler(asked);
+  response.writeHead(answered.status, Object.fromEntries(answered.headers));
+  response.end(new Uint8Array(await answered.arrayBuffer()));
 }
 
 /** Returns a request and a response of Node, of which nothing is sent. */

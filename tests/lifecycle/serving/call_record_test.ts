@@ -3,22 +3,15 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { definePolicy, type RequestHead } from "../../../lib/lifecycle/mod.ts";
+import type { RequestHead } from "../../../lib/lifecycle/mod.ts";
 import { middlewareOf } from "../../../lib/lifecycle/serving/retire.ts";
 import { type CallRecord, retirementOf } from "../../../lib/lifecycle/serving/retirement.ts";
 import { handlerOf } from "../../../lib/lifecycle/serving/with_lifecycle.ts";
+import { BROWNOUT, DEPRECATED, POLICY } from "../../support/application_calls.ts";
 import { exchange, listening } from "../../support/node_server.ts";
 import { needing } from "../../support/permissions.ts";
 import { requestHead, requestRaw } from "../../support/raw_http.ts";
 import { until } from "../../support/within.ts";
-
-const POLICY = definePolicy({
-  deprecatedAt: "2027-01-01",
-  sunsetAt: "2027-06-30",
-  brownouts: ["2027-03-01T09:00Z/PT1H"],
-  brownoutStatus: 503,
-});
-const [DEPRECATED, BROWNOUT] = [Date.parse("2027-02-01"), Date.parse("2027-03-01T09:30:00Z")];
 
 /** Applies the policy at an instant, with a record, and what happens to its calls, in order. */
 function watched(now = DEPRECATED) {

@@ -12,7 +12,7 @@ import {
 } from "../../../lib/lifecycle/serving/retirement.ts";
 import { readHead } from "../../../lib/lifecycle/serving/request_head.ts";
 import { handlerOf } from "../../../lib/lifecycle/serving/with_lifecycle.ts";
-import { POLICY } from "../../support/application_calls.ts";
+import { DEPRECATED, POLICY, REMOVED } from "../../support/application_calls.ts";
 import { fakeTimers } from "../../support/fake_timers.ts";
 import { listening } from "../../support/node_server.ts";
 import { needing } from "../../support/permissions.ts";
@@ -20,8 +20,8 @@ import { requestRaw } from "../../support/raw_http.ts";
 import { UNREADABLE } from "../../support/unreadable.ts";
 
 const PHASES: [phase: string, at: number][] = [
-  ["deprecated", Date.parse("2027-02-01")],
-  ["removed", Date.parse("2027-07-01")],
+  ["deprecated", DEPRECATED],
+  ["removed", REMOVED],
 ];
 
 const fails = (): never => {

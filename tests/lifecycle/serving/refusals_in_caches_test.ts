@@ -11,7 +11,7 @@ import {
   withLifecycle,
 } from "../../../lib/lifecycle/mod.ts";
 import { type CacheName, CACHES, needsOf, startCache } from "../../support/caches.ts";
-import { listening } from "../../support/node_server.ts";
+import { answerBy, listening } from "../../support/node_server.ts";
 import { needing } from "../../support/permissions.ts";
 
 const [DAY, NOW] = [86_400_000, Math.floor(Date.now() / 1000) * 1000];
@@ -55,7 +55,7 @@ interface Subject {
 async function startApplication() {
   const subjects: Subject[] = [];
   const application = await listening((request, response) => {
-    const { url = "", method = "", headers } = request;
+    const { url = "", headers } = request;
     const { decider, after, phase, maxAge, said = {} } = subjects[Number(url.slice(1))] as Subject;
     const client = String(headers["x-client"]);
     const options: LifecycleOptions<RequestHead> = {
@@ -75,11 +75,7 @@ async function startApplication() {
     }
     const answer = () => new Response(client, { headers: answerTo(client) });
     const handler = isMounted ? withLifecycle(answer, POLICIES[after], options) : answer;
-    const asked = new Request(`http://test${url}`, { method, headers: headers as HeadersInit });
-    Promise.resolve(handler(asked)).then(async (answered) => {
-      response.writeHead(answered.status, Object.fromEntries(answered.headers));
-      response.end(new Uint8Array(await answered.arrayBuffer()));
-    });
+    answerBy(handler, request, response);
   });
   /** Returns a path that no cache knows. */
   const register = (subject: Subject) => `/${subjects.push(subject) - 1}`;

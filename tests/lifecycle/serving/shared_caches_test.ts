@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import type { RequestListener } from "node:http";
 import { definePolicy, retire, withLifecycle } from "../../../lib/lifecycle/mod.ts";
 import { type CacheName, CACHES, needsOf, startCache } from "../../support/caches.ts";
-import { listening } from "../../support/node_server.ts";
+import { answerBy, listening } from "../../support/node_server.ts";
 import { needing } from "../../support/permissions.ts";
 
 const policy = definePolicy({
@@ -55,15 +55,11 @@ const [retired, wrapped] = [retire(policy), withLifecycle(answer, policy)];
 
 /** The application, at `/plain/`, at `/node/` behind `retire()`, at `/fetch/` in `withLifecycle()`. */
 const application: RequestListener = (request, response) => {
-  const { url = "", headers } = request;
-  const answerBy = async (handler: typeof wrapped | typeof answer) => {
-    const asked = new Request(`http://test${url}`, { headers: headers as HeadersInit });
-    const answered = await handler(asked);
-    response.writeHead(answered.status, Object.fromEntries(answered.headers));
-    response.end(await answered.text());
-  };
-  if (url.startsWith("/node/")) retired(request, response, () => void answerBy(answer));
-  else answerBy(url.startsWith("/fetch/") ? wrapped : answer);
+  const { url = "" } = request;
+  const own = () => void answerBy(answer, request, response);
+  if (url.startsWith("/node/")) retired(request, response, own);
+  else if (url.startsWith("/fetch/")) answerBy(wrapped, request, response);
+  else own();
 };
 
 /** Returns whether a user gets of a path what another one has got before. */

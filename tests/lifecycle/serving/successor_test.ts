@@ -1,17 +1,13 @@
 import { assert, assertEquals } from "@std/assert";
 import { assertSpyCalls, stub } from "@std/testing/mock";
-import { definePolicy, withLifecycle } from "../../../lib/lifecycle/mod.ts";
+import { withLifecycle } from "../../../lib/lifecycle/mod.ts";
+import { DEPRECATED, POLICY as GONE, REMOVED } from "../../support/application_calls.ts";
 import { needing } from "../../support/permissions.ts";
 import { field, requestRaw } from "../../support/raw_http.ts";
 
 const test = needing("network");
 
-const POLICY = definePolicy({
-  deprecatedAt: "2027-01-01",
-  sunsetAt: "2027-06-30",
-  afterSunset: "redirect",
-});
-const [DEPRECATED, REMOVED] = [Date.parse("2027-02-01"), Date.parse("2027-07-01")];
+const POLICY = { ...GONE, afterSunset: "redirect" } as const;
 
 type Successor = (request: Request) => string | undefined;
 

@@ -9,24 +9,18 @@ import {
   withLifecycle,
 } from "../../../lib/lifecycle/mod.ts";
 import { checkParity, seen, valueOf } from "../../server/request_table.ts";
+import {
+  ANNOUNCED,
+  BROWNOUT,
+  DEPRECATED,
+  POLICY as UNEXPLAINED,
+  REMOVED,
+} from "../../support/application_calls.ts";
 import { needing } from "../../support/permissions.ts";
 import { field, requestRaw } from "../../support/raw_http.ts";
 import { UNREADABLE } from "../../support/unreadable.ts";
 
-const POLICY = definePolicy({
-  deprecatedAt: "2027-01-01",
-  sunsetAt: "2027-06-30",
-  brownouts: ["2027-03-01T09:00Z/PT1H"],
-  brownoutStatus: 503,
-  afterSunset: "gone",
-  documentation: "https://example.com/why",
-});
-const [ANNOUNCED, DEPRECATED, BROWNOUT, REMOVED] = [
-  "2026-12-01T00:00:00Z",
-  "2027-02-01T00:00:00Z",
-  "2027-03-01T09:30:00Z",
-  "2027-07-01T00:00:00Z",
-].map((text) => Date.parse(text)) as [number, number, number, number];
+const POLICY = { ...UNEXPLAINED, documentation: "https://example.com/why" };
 
 const WHY = '<https://example.com/why>; rel="deprecation", <https://example.com/why>; rel="sunset"';
 
@@ -142,9 +136,6 @@ Deno.test("withLifecycle() keeps caches from reusing a response beyond its phase
   const headers = { "Cache-Control": "max-age=86400", "X-Accel-Expires": "86400" };
   const handler = () => new Response("", { headers });
   const tail = "must-revalidate, stale-while-revalidate=0";
-  const answer = await answerAt(Date.parse("2027-03-01T08:59:00Z"), handler);
-  assertEquals(valueOf(answer, "cache-control"), `max-age=59, ${tail}`);
-
   // The phase ends while the handler runs: its response belongs to the old phase, so it is stale.
   let instant = Date.parse("2027-03-01T08:59:59Z");
   const takeLong = () => {
