@@ -39,6 +39,7 @@ const SENT: [count: number, userAgent: string][] = [
   [3, "Overcast/2.9.4"],
   [2, "Overcast"],
   [2, "%E6%92%AD%E5%AE%A2/1.0"],
+  [1, "\xe6\x92\xad\xe5\xae\xa2/1.0"], // the same in plain UTF-8
   [1, "Jane-491511/7.0"],
   [1, "Pod/3.0-jane@example.com"],
   [1, "Pod/192.0.2.44"],
@@ -74,7 +75,7 @@ for (const [name, needs, urlOf] of ENGINES) {
           ["(other)", 1],
           ["app Overcast", 10, "3.0.1: 5", "2.9.4: 3"],
           ["app Pod", 2, "192.0.2: 1"],
-          ["app 播客", 2, "1.0: 2"],
+          ["app 播客", 3, "1.0: 3"],
         ]);
         const text = (await usage()).stdout;
         assertMatch(

@@ -186,15 +186,6 @@ Deno.test("a rhythm longer than the retention of counts is known, and blocks for
   }
 });
 
-Deno.test("a retention shorter than the period says so at once", async () => {
-  const short = await report([], [running(1, { retainDays: 20 })], { days: 30, routes: AUDIO });
-  assertMatch(
-    gateText(short),
-    /, but USAGE_DAYS=20 keeps fewer than the 30 whole days asked for: raise it, or ask for fewer\.\n/,
-  );
-  assertEquals(short.clearFrom, undefined, "that date would move on for ever");
-});
-
 Deno.test("no client on record goes unnamed, in the period or outside", async () => {
   for (const seed of SEEDS) {
     const random = randomFrom(seed);
