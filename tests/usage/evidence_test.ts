@@ -3,7 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { newToken } from "../../lib/storage/token.ts";
 import { askVerdict, CALLED } from "../support/gate.ts";
-import { inFolder } from "../support/media_cli.ts";
+import { inFolder, testsInFolder } from "../support/media_cli.ts";
 import { needing, program, shared } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
@@ -125,34 +125,32 @@ needing(...POSTGRES)(
     }),
 );
 
-needing("processes", program("strace"))(
-  "a record on SQLite is not synced to disk, but a hold is",
-  () =>
-    inFolder(async (folder) => {
-      const trace = `${folder}/trace`;
-      const runner = [..."strace -D -f -y -qq -e trace=fsync,fdatasync -o".split(" "), trace];
-      const syncs = async () => {
-        const lines = (await Deno.readTextFile(trace)).split("\n");
-        return lines.filter((line) => line.includes("-ledger-wal>")).length;
-      };
-      await using server = await ServerProcess.start(REDIRECTING, folder, { runner });
-      const place = recordOnSqlite(folder);
-      const registered = await syncs(); // SQLite syncs a log that it begins
-      for (let calls = 0; calls < 20; calls++) {
-        await requestRaw(server.port, "HEAD", `/audio/${newToken()}`);
-      }
-      await until("the calls", async () => await callsIn(place) === 20);
-      assertEquals(await syncs(), registered);
+const test = testsInFolder("processes", program("strace"));
 
-      const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
-      const words = ["media", "hold", "--until", tomorrow, "--because", "a test"];
-      const command = [Deno.execPath(), "run", ...taskFlags(MAIN, folder), MAIN, ...words];
-      const { success } = await new Deno.Command("strace", {
-        args: [...runner.slice(1, -1), `${trace}-of-hold`, "--", ...command],
-        env: { ...storageIn(folder) },
-      }).output();
-      assert(success);
-      const ofHold = await Deno.readTextFile(`${trace}-of-hold`);
-      assert(ofHold.includes("-ledger-wal>"), "the hold");
-    }),
-);
+test("a record on SQLite is not synced to disk, but a hold is", async (folder) => {
+  const trace = `${folder}/trace`;
+  const runner = [..."strace -D -f -y -qq -e trace=fsync,fdatasync -o".split(" "), trace];
+  const syncs = async () => {
+    const lines = (await Deno.readTextFile(trace)).split("\n");
+    return lines.filter((line) => line.includes("-ledger-wal>")).length;
+  };
+  await using server = await ServerProcess.start(REDIRECTING, folder, { runner });
+  const place = recordOnSqlite(folder);
+  const registered = await syncs(); // SQLite syncs a log that it begins
+  for (let calls = 0; calls < 20; calls++) {
+    await requestRaw(server.port, "HEAD", `/audio/${newToken()}`);
+  }
+  await until("the calls", async () => await callsIn(place) === 20);
+  assertEquals(await syncs(), registered);
+
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+  const words = ["media", "hold", "--until", tomorrow, "--because", "a test"];
+  const command = [Deno.execPath(), "run", ...taskFlags(MAIN, folder), MAIN, ...words];
+  const { success } = await new Deno.Command("strace", {
+    args: [...runner.slice(1, -1), `${trace}-of-hold`, "--", ...command],
+    env: { ...storageIn(folder) },
+  }).output();
+  assert(success);
+  const ofHold = await Deno.readTextFile(`${trace}-of-hold`);
+  assert(ofHold.includes("-ledger-wal>"), "the hold");
+});

@@ -11,7 +11,7 @@ import { type LogEvent, openUsage, type UsageOptions } from "../../lib/usage/mod
 import { LEDGER } from "../../lib/usage/record/schema.ts";
 import { fakeTimers } from "../support/fake_timers.ts";
 import { askGate, CALLED } from "../support/gate.ts";
-import { inFolder } from "../support/media_cli.ts";
+import { inFolder, testsInFolder } from "../support/media_cli.ts";
 import { LINUX, needing, program, shared } from "../support/permissions.ts";
 import { PASSWORD, POSTGRES, PostgresServer, USER } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
@@ -20,6 +20,7 @@ import { Relay } from "../support/relay.ts";
 import type { ServerProcess } from "../support/server.ts";
 import { until } from "../support/within.ts";
 
+const test = testsInFolder("files");
 const postgres = shared(POSTGRES, () => PostgresServer.start());
 
 const POLICY = definePolicy({ deprecatedAt: "2026-11-21" });
@@ -71,14 +72,10 @@ async function lockable(path: string): Promise<Away> {
   };
 }
 
-needing("files")(
-  "an application starts though its SQLite file is locked, and registers later",
-  () =>
-    inFolder(async (folder) => {
-      const path = `${folder}/calls.sqlite`;
-      await startWithout(`sqlite:${path}`, await lockable(path));
-    }),
-);
+test("an application starts though its SQLite file is locked, and registers later", async (folder) => {
+  const path = `${folder}/calls.sqlite`;
+  await startWithout(`sqlite:${path}`, await lockable(path));
+});
 
 needing(...POSTGRES)(
   "an application starts though PostgreSQL is down or frozen, and registers later",
@@ -138,65 +135,57 @@ needing("processes")(
     }),
 );
 
-needing("files")(
-  "an application that ends unregistered says so, and what was lost",
-  () =>
-    inFolder(async (folder) => {
-      const path = `${folder}/calls.sqlite`;
-      const unlock = await (await lockable(path))();
-      using timers = fakeTimers();
-      const { usage, events, call } = await timers.during(open(`sqlite:${path}`));
-      await call("/v1");
-      await timers.during(usage.close());
-      assert(timers.now() >= 10_000);
-      await unlock();
-      const messages = events.flatMap(({ message }) => message === undefined ? [] : [message]);
-      assertEquals(messages, [
-        "the process stops, and could not be registered yet: no verdict knows of it",
-        "1 call could not be recorded yet",
-      ]);
-      while (usage.fault !== undefined) await timers.pass(1_000);
-      const [status, text] = await askGate(`sqlite:${path}`);
-      assertEquals(status, CALLED, text);
-    }),
-);
+test("an application that ends unregistered says so, and what was lost", async (folder) => {
+  const path = `${folder}/calls.sqlite`;
+  const unlock = await (await lockable(path))();
+  using timers = fakeTimers();
+  const { usage, events, call } = await timers.during(open(`sqlite:${path}`));
+  await call("/v1");
+  await timers.during(usage.close());
+  assert(timers.now() >= 10_000);
+  await unlock();
+  const messages = events.flatMap(({ message }) => message === undefined ? [] : [message]);
+  assertEquals(messages, [
+    "the process stops, and could not be registered yet: no verdict knows of it",
+    "1 call could not be recorded yet",
+  ]);
+  while (usage.fault !== undefined) await timers.pass(1_000);
+  const [status, text] = await askGate(`sqlite:${path}`);
+  assertEquals(status, CALLED, text);
+});
 
-needing("files")(
-  "a start fails for what waiting does not mend on SQLite, and names it",
-  () =>
-    inFolder(async (folder) => {
-      await (await open(`sqlite:${folder}/later`)).usage.close();
-      {
-        using later = new DatabaseSync(`${folder}/later`);
-        later.exec(`PRAGMA user_version = ${LEDGER.version + 1}`);
-      }
-      {
-        using other = new DatabaseSync(`${folder}/other`);
-        other.exec("CREATE TABLE songs (id)");
-      }
-      await Deno.writeTextFile(`${folder}/text`, "no database".repeat(1_000));
-      await Deno.mkdir(`${folder}/folder`);
-      const rows: [path: string, said: RegExp][] = [
-        [
-          "none/calls.sqlite",
-          /\(The folder ".*\/none" does not exist; correct the path or create it\)$/,
-        ],
-        ["text/calls.sqlite", /cannot be opened \(.+\)$/],
-        ["folder", /cannot be opened \(.+\)$/],
-        ["text", /cannot be opened \(.*file is not a database.*\)$/],
-        ["other", /\(It is not a ledger of media-head: choose another path, or move it away\)$/],
-        [
-          "later",
-          /\(It has version \d+ of the ledger's schema, .* supports only \d+: run a later one\)$/,
-        ],
-      ];
-      for (const [path, said] of rows) {
-        const opening = () => open(`sqlite:${folder}/${path}`, { log() {} });
-        assertMatch((await assertRejects(opening, Error)).message, said);
-      }
-      await assertRejects(() => Deno.stat(`${folder}/none`), Deno.errors.NotFound);
-    }),
-);
+test("a start fails for what waiting does not mend on SQLite, and names it", async (folder) => {
+  await (await open(`sqlite:${folder}/later`)).usage.close();
+  {
+    using later = new DatabaseSync(`${folder}/later`);
+    later.exec(`PRAGMA user_version = ${LEDGER.version + 1}`);
+  }
+  {
+    using other = new DatabaseSync(`${folder}/other`);
+    other.exec("CREATE TABLE songs (id)");
+  }
+  await Deno.writeTextFile(`${folder}/text`, "no database".repeat(1_000));
+  await Deno.mkdir(`${folder}/folder`);
+  const rows: [path: string, said: RegExp][] = [
+    [
+      "none/calls.sqlite",
+      /\(The folder ".*\/none" does not exist; correct the path or create it\)$/,
+    ],
+    ["text/calls.sqlite", /cannot be opened \(.+\)$/],
+    ["folder", /cannot be opened \(.+\)$/],
+    ["text", /cannot be opened \(.*file is not a database.*\)$/],
+    ["other", /\(It is not a ledger of media-head: choose another path, or move it away\)$/],
+    [
+      "later",
+      /\(It has version \d+ of the ledger's schema, .* supports only \d+: run a later one\)$/,
+    ],
+  ];
+  for (const [path, said] of rows) {
+    const opening = () => open(`sqlite:${folder}/${path}`, { log() {} });
+    assertMatch((await assertRejects(opening, Error)).message, said);
+  }
+  await assertRejects(() => Deno.stat(`${folder}/none`), Deno.errors.NotFound);
+});
 
 needing("processes", LINUX, program("setpriv"))(
   "a start fails if the ledger's file may not be written",
