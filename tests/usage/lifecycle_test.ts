@@ -7,6 +7,8 @@ import { lifecycle } from "../support/lifecycle_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { needing } from "../support/permissions.ts";
 
+const test = needing("network");
+
 Deno.test("lifecycle prints its help and version on standard output, with 0", async () => {
   const check = /^Usage: lifecycle check \[options\] <url\.\.\.>\n/;
   const usage = /^Usage: lifecycle usage \[options\]\n/;
@@ -75,34 +77,31 @@ Deno.test("lifecycle refuses wrong words on standard error, with 2", async () =>
   }
 });
 
-needing("network")(
-  "lifecycle check prints what it found, as text or JSON, without control characters",
-  async () => {
-    await using origin = new Origin(({ headers }) =>
-      new Response("", {
-        headers: { "Deprecation": "@1", "Sunset": headers.get("X-Sunset") ?? "" },
-      })
-    );
-    const url = origin.url("/v1");
-    const header = ["--header", "X-Sunset: old", "--header", "x-sunset:\x9b31m"];
-    const { code, stdout } = await lifecycle("check", ...header, url);
-    assertEquals(code, 1);
-    assertStringIncludes(stdout, '\n  fault: Sunset is "old, \\u009b31m": expected an HTTP-date');
-    const json = await lifecycle("check", url, "--json", ...header);
-    assertEquals(json.code, 1);
-    for (const said of [stdout, json.stdout]) assert(!/[^\P{Cc}\n]/u.test(said));
-    const [{ status, faults: [fault] }] = JSON.parse(json.stdout);
-    assertEquals([status, fault.name], [200, "invalid-sunset"]);
-    const expecting = await lifecycle("check", "--expect", "none", url);
-    assertEquals(expecting.code, 1);
-    assertMatch(expecting.stdout, /\n {2}not as expected: a retirement is announced\n$/);
-    const unmet = await lifecycle("check", "--expect", "none", "--json", url);
-    const [{ expectation, ...result }] = JSON.parse(unmet.stdout);
-    assertEquals([unmet.code, expectation, "faults" in result], [1, "not met", false]);
-  },
-);
+test("lifecycle check prints what it found, as text or JSON, without control characters", async () => {
+  await using origin = new Origin(({ headers }) =>
+    new Response("", {
+      headers: { "Deprecation": "@1", "Sunset": headers.get("X-Sunset") ?? "" },
+    })
+  );
+  const url = origin.url("/v1");
+  const header = ["--header", "X-Sunset: old", "--header", "x-sunset:\x9b31m"];
+  const { code, stdout } = await lifecycle("check", ...header, url);
+  assertEquals(code, 1);
+  assertStringIncludes(stdout, '\n  fault: Sunset is "old, \\u009b31m": expected an HTTP-date');
+  const json = await lifecycle("check", url, "--json", ...header);
+  assertEquals(json.code, 1);
+  for (const said of [stdout, json.stdout]) assert(!/[^\P{Cc}\n]/u.test(said));
+  const [{ status, faults: [fault] }] = JSON.parse(json.stdout);
+  assertEquals([status, fault.name], [200, "invalid-sunset"]);
+  const expecting = await lifecycle("check", "--expect", "none", url);
+  assertEquals(expecting.code, 1);
+  assertMatch(expecting.stdout, /\n {2}not as expected: a retirement is announced\n$/);
+  const unmet = await lifecycle("check", "--expect", "none", "--json", url);
+  const [{ expectation, ...result }] = JSON.parse(unmet.stdout);
+  assertEquals([unmet.code, expectation, "faults" in result], [1, "not met", false]);
+});
 
-needing("network")("lifecycle check sends the user's fields in place of its own", async () => {
+test("lifecycle check sends the user's fields in place of its own", async () => {
   const sent: (string | null)[] = [];
   await using origin = new Origin(({ headers }) => {
     sent.push(headers.get("User-Agent"), headers.get("Accept-Encoding"));

@@ -20,7 +20,8 @@ import { Relay } from "../support/relay.ts";
 import type { ServerProcess } from "../support/server.ts";
 import { until } from "../support/within.ts";
 
-const test = testsInFolder("files");
+const test = needing(...POSTGRES);
+const testInFolder = testsInFolder("files");
 const postgres = shared(POSTGRES, () => PostgresServer.start());
 
 const POLICY = definePolicy({ deprecatedAt: "2026-11-21" });
@@ -72,38 +73,37 @@ async function lockable(path: string): Promise<Away> {
   };
 }
 
-test("an application starts though its SQLite file is locked, and registers later", async (folder) => {
-  const path = `${folder}/calls.sqlite`;
-  await startWithout(`sqlite:${path}`, await lockable(path));
-});
-
-needing(...POSTGRES)(
-  "an application starts though PostgreSQL is down or frozen, and registers later",
-  async () => {
-    await using server = await PostgresServer.start();
-    const down = async () => {
-      await server.stop();
-      return () => server.launch();
-    };
-    const frozen = () => {
-      server.freeze();
-      return Promise.resolve(() => server.thaw());
-    };
-    for (const away of [down, frozen]) {
-      await startWithout(server.urlOf(await server.createDatabase()), away);
-    }
-    const name = await server.createDatabase();
-    const restore = await down();
-    const { usage, events } = await open(`${server.urlOf(name)}?pool=5`);
-    await restore();
-    await until("the registration", () => usage.fault === undefined); // after several attempts
-    await usage.close();
-    const warnings = events.filter(({ event }) => event === "warning");
-    assertEquals(warnings.map(({ message }) => message), [
-      'openUsage(): nothing reads "pool" in the URL',
-    ]);
+testInFolder(
+  "an application starts though its SQLite file is locked, and registers later",
+  async (folder) => {
+    const path = `${folder}/calls.sqlite`;
+    await startWithout(`sqlite:${path}`, await lockable(path));
   },
 );
+
+test("an application starts though PostgreSQL is down or frozen, and registers later", async () => {
+  await using server = await PostgresServer.start();
+  const down = async () => {
+    await server.stop();
+    return () => server.launch();
+  };
+  const frozen = () => {
+    server.freeze();
+    return Promise.resolve(() => server.thaw());
+  };
+  for (const away of [down, frozen]) {
+    await startWithout(server.urlOf(await server.createDatabase()), away);
+  }
+  const name = await server.createDatabase();
+  const restore = await down();
+  const { usage, events } = await open(`${server.urlOf(name)}?pool=5`);
+  await restore();
+  await until("the registration", () => usage.fault === undefined); // after several attempts
+  await usage.close();
+  const warnings = events.filter(({ event }) => event === "warning");
+  const messages = warnings.map(({ message }) => message);
+  assertEquals(messages, ['openUsage(): nothing reads "pool" in the URL']);
+});
 
 needing("processes")(
   "a server starts though its ledger is locked, and says so",
@@ -135,7 +135,7 @@ needing("processes")(
     }),
 );
 
-test("an application that ends unregistered says so, and what was lost", async (folder) => {
+testInFolder("an application that ends unregistered says so, and what was lost", async (folder) => {
   const path = `${folder}/calls.sqlite`;
   const unlock = await (await lockable(path))();
   using timers = fakeTimers();
@@ -154,38 +154,35 @@ test("an application that ends unregistered says so, and what was lost", async (
   assertEquals(status, CALLED, text);
 });
 
-test("a start fails for what waiting does not mend on SQLite, and names it", async (folder) => {
-  await (await open(`sqlite:${folder}/later`)).usage.close();
-  {
-    using later = new DatabaseSync(`${folder}/later`);
-    later.exec(`PRAGMA user_version = ${LEDGER.version + 1}`);
-  }
-  {
-    using other = new DatabaseSync(`${folder}/other`);
-    other.exec("CREATE TABLE songs (id)");
-  }
-  await Deno.writeTextFile(`${folder}/text`, "no database".repeat(1_000));
-  await Deno.mkdir(`${folder}/folder`);
-  const rows: [path: string, said: RegExp][] = [
-    [
-      "none/calls.sqlite",
-      /\(The folder ".*\/none" does not exist; correct the path or create it\)$/,
-    ],
-    ["text/calls.sqlite", /cannot be opened \(.+\)$/],
-    ["folder", /cannot be opened \(.+\)$/],
-    ["text", /cannot be opened \(.*file is not a database.*\)$/],
-    ["other", /\(It is not a ledger of media-head: choose another path, or move it away\)$/],
-    [
-      "later",
-      /\(It has version \d+ of the ledger's schema, .* supports only \d+: run a later one\)$/,
-    ],
-  ];
-  for (const [path, said] of rows) {
-    const opening = () => open(`sqlite:${folder}/${path}`, { log() {} });
-    assertMatch((await assertRejects(opening, Error)).message, said);
-  }
-  await assertRejects(() => Deno.stat(`${folder}/none`), Deno.errors.NotFound);
-});
+testInFolder(
+  "a start fails for what waiting does not mend on SQLite, and names it",
+  async (folder) => {
+    await (await open(`sqlite:${folder}/later`)).usage.close();
+    {
+      using later = new DatabaseSync(`${folder}/later`);
+      later.exec(`PRAGMA user_version = ${LEDGER.version + 1}`);
+    }
+    {
+      using other = new DatabaseSync(`${folder}/other`);
+      other.exec("CREATE TABLE songs (id)");
+    }
+    await Deno.writeTextFile(`${folder}/text`, "no database".repeat(1_000));
+    await Deno.mkdir(`${folder}/folder`);
+    const rows: [path: string, said: RegExp][] = [
+      ["none/calls.sqlite", /\(The folder ".*\/none" does not exist; .* create it\)$/],
+      ["text/calls.sqlite", /cannot be opened \(.+\)$/],
+      ["folder", /cannot be opened \(.+\)$/],
+      ["text", /cannot be opened \(.*file is not a database.*\)$/],
+      ["other", /\(It is not a ledger of media-head: choose another path, or move it away\)$/],
+      ["later", /\(It has version \d+ of the ledger's schema, .* only \d+: run a later one\)$/],
+    ];
+    for (const [path, said] of rows) {
+      const opening = () => open(`sqlite:${folder}/${path}`, { log() {} });
+      assertMatch((await assertRejects(opening, Error)).message, said);
+    }
+    await assertRejects(() => Deno.stat(`${folder}/none`), Deno.errors.NotFound);
+  },
+);
 
 needing("processes", LINUX, program("setpriv"))(
   "a start fails if the ledger's file may not be written",
@@ -196,43 +193,32 @@ needing("processes", LINUX, program("setpriv"))(
       await Deno.chmod(`${folder}/catalogue.sqlite-ledger`, 0o400);
       const capabilities = "--bounding-set=-dac_override,-dac_read_search"; // of root
       const runner = Deno.uid() === 0 ? ["setpriv", capabilities] : [];
-      const error = await assertRejects(
-        () => startRecorded(folder, place, REDIRECTING, { runner }),
-        Error,
-      );
-      assertMatch(
-        error.message,
-        /media-head cannot start: .*catalogue\.sqlite-ledger.* cannot be /,
-      );
+      const starting = () => startRecorded(folder, place, REDIRECTING, { runner });
+      const { message } = await assertRejects(starting, Error);
+      assertMatch(message, /media-head cannot start: .*catalogue\.sqlite-ledger.* cannot be /);
     }),
 );
 
-needing(...POSTGRES)(
-  "a start fails for what waiting does not mend on PostgreSQL, without a password",
-  async () => {
-    const name = await postgres().createDatabase();
-    const url = postgres().urlOf(name);
-    const later = await postgres().createDatabase();
-    await (await open(postgres().urlOf(later))).usage.close();
-    await postgres().query("UPDATE media_head_ledger SET schema = schema + 1", later);
-    const rows: [database: string, message: RegExp][] = [
-      [
-        url.replace(PASSWORD, "wrong-secret"),
-        /\(password authentication failed for user "media"\)$/,
-      ],
-      [url.replace(name, "none"), /\(database "none" does not exist\)$/],
-      [url.replace(PASSWORD, "se#cret"), /: .*"%23"$/],
-      [url.replace(PASSWORD, "1#cret"), /: .*"%23"$/],
-      [postgres().urlOf(later), / has version \d+ of the ledger's schema, .*: run a later one$/],
-      [`${url}?sslmode=require`, /\(The server does not support SSL connections\)$/],
-    ];
-    for (const [database, message] of rows) {
-      const error = await assertRejects(() => open(database, { log() {} }), Error);
-      assertMatch(error.message, message);
-      assertEquals(/wrong-secret|cret/.test(error.message), false, error.message);
-    }
-  },
-);
+test("a start fails for what waiting does not mend on PostgreSQL, without a password", async () => {
+  const name = await postgres().createDatabase();
+  const url = postgres().urlOf(name);
+  const later = await postgres().createDatabase();
+  await (await open(postgres().urlOf(later))).usage.close();
+  await postgres().query("UPDATE media_head_ledger SET schema = schema + 1", later);
+  const rows: [database: string, message: RegExp][] = [
+    [url.replace(PASSWORD, "wrong-secret"), /\(password authentication failed for user "media"\)$/],
+    [url.replace(name, "none"), /\(database "none" does not exist\)$/],
+    [url.replace(PASSWORD, "se#cret"), /: .*"%23"$/],
+    [url.replace(PASSWORD, "1#cret"), /: .*"%23"$/],
+    [postgres().urlOf(later), / has version \d+ of the ledger's schema, .*: run a later one$/],
+    [`${url}?sslmode=require`, /\(The server does not support SSL connections\)$/],
+  ];
+  for (const [database, message] of rows) {
+    const error = await assertRejects(() => open(database, { log() {} }), Error);
+    assertMatch(error.message, message);
+    assertEquals(/wrong-secret|cret/.test(error.message), false, error.message);
+  }
+});
 
 needing(...POSTGRES, "environment")(
   "the password is asked for at each connection, and commands take PGPASSWORD",
@@ -268,45 +254,38 @@ needing(...POSTGRES, "environment")(
   },
 );
 
-needing(...POSTGRES)(
-  "a connection without a password says what to set, and ends at once",
-  async () => {
-    // By default, PostgreSQL itself would end it after a minute.
-    await using server = await PostgresServer.start({
-      settings: { authentication_timeout: "600" },
-    });
-    await using relay = new Relay(server.port);
-    const database = server.urlOf(await server.createDatabase(), relay.port)
-      .replace(`:${PASSWORD}`, "");
-    const rows: [password: UsageOptions["password"], message: RegExp][] = [
-      [undefined, /\(it asks for a password: set PGPASSWORD\)$/],
-      [() => "", /\(password: expected a function that returns the password, got an empty one\)$/],
-      [() => undefined as unknown as string, / returns the password, got undefined\)$/],
-      [() => 7 as unknown as string, / returns the password, got number\)$/],
-    ];
-    for (const [password, message] of rows) {
-      const error = await assertRejects(
-        () => open(database, { password, log() {} }),
-        Error,
-      );
-      assertMatch(error.message, message);
-      await until("the end of the connection", () => relay.connections === 0);
-    }
-    // What gives out passwords may be away for a while.
-    for (const reason of ["no token", undefined]) {
-      let isAway = true;
-      const password = () => isAway ? Promise.reject(reason) : PASSWORD;
-      const { usage, events } = await open(database, { password });
-      const cause = events[0]?.["cause"];
-      assertMatch(String(cause), RegExp(`the option password failed: ${reason}`));
-      await until("the end of the connection", () => relay.connections === 0);
-      isAway = false;
-      await until("the registration", () => usage.fault === undefined);
-      await usage.close();
-    }
-    const own = new PostgresDatabase(postgresAt(database)); // the media server's
-    const fault = await assertRejects(() => own.createTables(LEDGER), StorageError);
-    await own.close();
-    assertMatch(String(fault.cause), /it asks for a password: write one in DATABASE_URL$/);
-  },
-);
+test("a connection without a password says what to set, and ends at once", async () => {
+  // By default, PostgreSQL itself would end it after a minute.
+  const settings = { authentication_timeout: "600" };
+  await using server = await PostgresServer.start({ settings });
+  await using relay = new Relay(server.port);
+  const database = server.urlOf(await server.createDatabase(), relay.port)
+    .replace(`:${PASSWORD}`, "");
+  const rows: [password: UsageOptions["password"], message: RegExp][] = [
+    [undefined, /\(it asks for a password: set PGPASSWORD\)$/],
+    [() => "", /\(password: expected a function that returns the password, got an empty one\)$/],
+    [() => undefined as unknown as string, / returns the password, got undefined\)$/],
+    [() => 7 as unknown as string, / returns the password, got number\)$/],
+  ];
+  for (const [password, message] of rows) {
+    const error = await assertRejects(() => open(database, { password, log() {} }), Error);
+    assertMatch(error.message, message);
+    await until("the end of the connection", () => relay.connections === 0);
+  }
+  // What gives out passwords may be away for a while.
+  for (const reason of ["no token", undefined]) {
+    let isAway = true;
+    const password = () => isAway ? Promise.reject(reason) : PASSWORD;
+    const { usage, events } = await open(database, { password });
+    const cause = events[0]?.["cause"];
+    assertMatch(String(cause), RegExp(`the option password failed: ${reason}`));
+    await until("the end of the connection", () => relay.connections === 0);
+    isAway = false;
+    await until("the registration", () => usage.fault === undefined);
+    await usage.close();
+  }
+  const own = new PostgresDatabase(postgresAt(database)); // the media server's
+  const fault = await assertRejects(() => own.createTables(LEDGER), StorageError);
+  await own.close();
+  assertMatch(String(fault.cause), /it asks for a password: write one in DATABASE_URL$/);
+});

@@ -13,6 +13,8 @@ import { needing } from "../../support/permissions.ts";
 import { requestHead, requestRaw } from "../../support/raw_http.ts";
 import { until } from "../../support/within.ts";
 
+const test = needing("network");
+
 /** Applies the policy at an instant, with a record, and what happens to its calls, in order. */
 function watched(now = DEPRECATED) {
   const events: unknown[] = [];
@@ -47,62 +49,56 @@ Deno.test("retire() returns nothing for a refusal, and calls no next()", () => {
   assertEquals(response.statusCode, 503);
 });
 
-needing("network")(
-  "retire() sends a head when the application does, and a call leaves once that is counted",
-  async () => {
-    const { apply, events } = watched();
-    const middleware = middlewareOf(apply);
-    const responses: ServerResponse[] = [];
-    await using server = await listening((request, response) =>
-      middleware(request, response, () => void responses.push(response))
-    );
-    const answered = requestRaw(server.port, "GET", "/v1");
-    await until("the call", () => responses.length === 1);
+test("retire() sends a head when the application does, and a call leaves once that is counted", async () => {
+  const { apply, events } = watched();
+  const middleware = middlewareOf(apply);
+  const responses: ServerResponse[] = [];
+  await using server = await listening((request, response) =>
+    middleware(request, response, () => void responses.push(response))
+  );
+  const answered = requestRaw(server.port, "GET", "/v1");
+  await until("the call", () => responses.length === 1);
+  assertEquals(events.splice(0), ["arrive"]);
+  responses[0]?.flushHeaders();
+  assertEquals(events.splice(0), [200, "leave"]);
+  responses[0]?.end();
+  await answered.catch(() => {}); // its content is chunked
+  {
+    using client = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+    await client.write(requestHead("GET", "/v1"));
+    await until("the call", () => responses.length === 2);
     assertEquals(events.splice(0), ["arrive"]);
-    responses[0]?.flushHeaders();
-    assertEquals(events.splice(0), [200, "leave"]);
-    responses[0]?.end();
-    await answered.catch(() => {}); // its content is chunked
-    {
-      using client = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
-      await client.write(requestHead("GET", "/v1"));
-      await until("the call", () => responses.length === 2);
-      assertEquals(events.splice(0), ["arrive"]);
-    }
-    await until("the end", () => events.length > 0);
-    responses[1]?.end("old");
-    assertEquals(events, [0, "leave"]);
-  },
-);
+  }
+  await until("the end", () => events.length > 0);
+  responses[1]?.end("old");
+  assertEquals(events, [0, "leave"]);
+});
 
-needing("network")(
-  "an upgrade that is served is not waited for, and a refused one is",
-  async () => {
-    for (
-      const [now, status, expected] of [
-        [DEPRECATED, 101, []],
-        [BROWNOUT, 503, ["arrive", 503, "leave"]],
-      ] as const
-    ) {
-      const { apply, events } = watched(now);
-      const middleware = middlewareOf(apply);
-      await using server = await listening(() => {});
-      server.server.on("upgrade", (request, socket: Socket) => {
-        const response = new ServerResponse(request);
-        response.shouldKeepAlive = false;
-        response.assignSocket(socket);
-        response.on("finish", () => socket.end());
-        middleware(request, response, () => {
-          response.detachSocket(socket);
-          socket.end("HTTP/1.1 101 Switching Protocols\r\n\r\n");
-        });
+test("an upgrade that is served is not waited for, and a refused one is", async () => {
+  for (
+    const [now, status, expected] of [
+      [DEPRECATED, 101, []],
+      [BROWNOUT, 503, ["arrive", 503, "leave"]],
+    ] as const
+  ) {
+    const { apply, events } = watched(now);
+    const middleware = middlewareOf(apply);
+    await using server = await listening(() => {});
+    server.server.on("upgrade", (request, socket: Socket) => {
+      const response = new ServerResponse(request);
+      response.shouldKeepAlive = false;
+      response.assignSocket(socket);
+      response.on("finish", () => socket.end());
+      middleware(request, response, () => {
+        response.detachSocket(socket);
+        socket.end("HTTP/1.1 101 Switching Protocols\r\n\r\n");
       });
-      const fields = { Connection: "upgrade", Upgrade: "websocket" };
-      assertEquals((await requestRaw(server.port, "GET", "/v1", fields)).status, status);
-      assertEquals(events, [...expected]);
-    }
-  },
-);
+    });
+    const fields = { Connection: "upgrade", Upgrade: "websocket" };
+    assertEquals((await requestRaw(server.port, "GET", "/v1", fields)).status, status);
+    assertEquals(events, [...expected]);
+  }
+});
 
 Deno.test("withLifecycle() notes that a call has left however its handler ends", async () => {
   const bug = () => {

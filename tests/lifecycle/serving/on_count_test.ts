@@ -15,6 +15,8 @@ import { needing } from "../../support/permissions.ts";
 import { UNREADABLE } from "../../support/unreadable.ts";
 import { until } from "../../support/within.ts";
 
+const test = needing("network");
+
 /** Makes a call of one kind of server, of which `onCount` is told. */
 type Make = (call: ApplicationCall, onCount: (call: LifecycleCall) => void) => Promise<void>;
 
@@ -29,9 +31,9 @@ const KINDS: [name: string, make: Make, calls: readonly ApplicationCall[]][] = [
 ];
 
 for (const [name, make, calls] of KINDS) {
-  const test = make === byNode ? needing("network") : Deno.test;
+  const own = make === byNode ? test : Deno.test;
 
-  test(`${name} says which calls the removal breaks, whoever is refused`, async () => {
+  own(`${name} says which calls the removal breaks, whoever is refused`, async () => {
     using _error = stub(console, "error"); // an option fails
     const told: unknown[] = [];
     for (const call of calls) {
@@ -136,72 +138,66 @@ Deno.test("withLifecycle() counts a client that has left before it is listened f
   assertEquals(told, [[0, true]]);
 });
 
-needing("network")(
-  "withLifecycle() counts a client that leaves a server whose handler never answers",
-  async () => {
-    const told: unknown[] = [];
-    const onCount = ({ status, breaks, client }: LifecycleCall, { headers }: Request) =>
-      told.push([status, breaks, client, headers.get("x-a")]);
-    const options = { onCount };
-    const never = Promise.withResolvers<Response>();
-    let isCalled = false;
-    const retired = withLifecycle(
-      () => {
-        isCalled = true;
-        return never.promise;
-      },
-      POLICY,
-      options,
-    );
-    const stopping = new AbortController();
-    const { signal } = stopping;
-    const server = Deno.serve({ hostname: "127.0.0.1", port: 0, signal, onListen() {} }, retired);
-    const { port } = server.addr;
-    const client = await Deno.connect({ hostname: "127.0.0.1", port });
-    const head = "GET /v1 HTTP/1.1\r\nHost: a\r\nUser-Agent: curl/8\r\nX-A: 1\r\n\r\n";
-    await client.write(new TextEncoder().encode(head));
-    await until("the call", () => isCalled);
-    client.close();
-    await until("it to be counted", () => told.length > 0);
-    never.resolve(new Response("late"));
-    stopping.abort();
-    await server.finished;
-    assertEquals(told, [[0, true, "curl", "1"]]);
-  },
-);
+test("withLifecycle() counts a client that leaves a server whose handler never answers", async () => {
+  const told: unknown[] = [];
+  const onCount = ({ status, breaks, client }: LifecycleCall, { headers }: Request) =>
+    told.push([status, breaks, client, headers.get("x-a")]);
+  const options = { onCount };
+  const never = Promise.withResolvers<Response>();
+  let isCalled = false;
+  const retired = withLifecycle(
+    () => {
+      isCalled = true;
+      return never.promise;
+    },
+    POLICY,
+    options,
+  );
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, signal, onListen() {} }, retired);
+  const { port } = server.addr;
+  const client = await Deno.connect({ hostname: "127.0.0.1", port });
+  const head = "GET /v1 HTTP/1.1\r\nHost: a\r\nUser-Agent: curl/8\r\nX-A: 1\r\n\r\n";
+  await client.write(new TextEncoder().encode(head));
+  await until("the call", () => isCalled);
+  client.close();
+  await until("it to be counted", () => told.length > 0);
+  never.resolve(new Response("late"));
+  stopping.abort();
+  await server.finished;
+  assertEquals(told, [[0, true, "curl", "1"]]);
+});
 
-needing("network")(
-  "withLifecycle() knows at a fast failure that the client has left",
-  async () => {
-    const told: unknown[] = [];
-    const onCount = ({ status }: LifecycleCall) => told.push(status);
-    let leave = () => {};
-    const fail = async (): Promise<Response> => {
-      leave();
-      await new Promise((resolve) => setTimeout(resolve, 50)); // the server has to notice it
-      throw new TypeError("bug");
-    };
-    const retired = withLifecycle(fail, POLICY, { onCount });
-    const options = {
-      hostname: "127.0.0.1",
-      port: 0,
-      onListen() {},
-      onError: () => new Response(),
-    };
-    const server = Deno.serve(options, retired);
-    await until("a call without a client", async () => {
-      using client = await Deno.connect({ hostname: "127.0.0.1", port: server.addr.port });
-      const { promise, resolve } = Promise.withResolvers<void>();
-      leave = resolve;
-      await client.write(new TextEncoder().encode("GET /v1 HTTP/1.1\r\nHost: a\r\n\r\n"));
-      await promise;
-      return told.includes(0);
-    });
-    await server.shutdown();
-  },
-);
+test("withLifecycle() knows at a fast failure that the client has left", async () => {
+  const told: unknown[] = [];
+  const onCount = ({ status }: LifecycleCall) => told.push(status);
+  let leave = () => {};
+  const fail = async (): Promise<Response> => {
+    leave();
+    await new Promise((resolve) => setTimeout(resolve, 50)); // the server has to notice it
+    throw new TypeError("bug");
+  };
+  const retired = withLifecycle(fail, POLICY, { onCount });
+  const options = {
+    hostname: "127.0.0.1",
+    port: 0,
+    onListen() {},
+    onError: () => new Response(),
+  };
+  const server = Deno.serve(options, retired);
+  await until("a call without a client", async () => {
+    using client = await Deno.connect({ hostname: "127.0.0.1", port: server.addr.port });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    leave = resolve;
+    await client.write(new TextEncoder().encode("GET /v1 HTTP/1.1\r\nHost: a\r\n\r\n"));
+    await promise;
+    return told.includes(0);
+  });
+  await server.shutdown();
+});
 
-needing("network")("withLifecycle() passes the fields of an upgraded call to onCount", async () => {
+test("withLifecycle() passes the fields of an upgraded call to onCount", async () => {
   const told: unknown[] = [];
   const onCount = ({ status }: LifecycleCall, { headers }: Request) =>
     told.push([status, headers.get("sec-websocket-version")]);
