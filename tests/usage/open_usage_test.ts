@@ -23,15 +23,15 @@ import { openLedger } from "../../lib/usage/record/open_ledger.ts";
 import { fakeTimers } from "../support/fake_timers.ts";
 import { askGate, askVerdict } from "../support/gate.ts";
 import { lifecycle } from "../support/lifecycle_cli.ts";
-import { inFolder, testsInFolder } from "../support/media_cli.ts";
+import { testsInFolder } from "../support/media_cli.ts";
 import { exchange, listening } from "../support/node_server.ts";
 import { Origin } from "../support/origin.ts";
 import { captureOutput } from "../support/output.ts";
-import { needing } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { until } from "../support/within.ts";
 
 const test = testsInFolder("files");
+const testOnNetwork = testsInFolder("files", "network");
 
 const POLICY = definePolicy({
   deprecatedAt: "2026-11-21",
@@ -246,49 +246,48 @@ const IDENTIFIED: [id: unknown, client: string, release: string][] = [
   [new Error("no user"), "(other)", ""],
 ];
 
-needing("files", "network")(
+testOnNetwork(
   "the option client names the client that the application knows when the head is sent",
-  () =>
-    inFolder(async (folder) => {
-      for (const [index, [id, client, release]] of IDENTIFIED.entries()) {
-        const place = `${folder}/${index}`;
-        await Deno.mkdir(place);
-        const { usage, rows, events } = await opened(place);
-        const users = new WeakMap<object, unknown>(); // what authentication sets later
-        const nameOf = (request: object) => {
-          const user = users.get(request);
-          if (user instanceof Error) throw user;
-          return user as string;
-        };
-        const headers = { "User-Agent": "okhttp/4.9" };
-        const handler = usage.withLifecycle(
-          async (request: Request, _: string) => {
-            await Promise.resolve();
-            users.set(request, id);
-            return old();
-          },
-          "/v1",
-          { client: (request, word) => word === "word" ? nameOf(request) : "no word" },
-        );
-        await (await handler(new Request("http://test/v1", { headers }), "word")).text();
-        const retired = usage.retire("/v1", {
-          client: (request, { statusCode }) => statusCode === 200 ? nameOf(request) : "no response",
-        });
-        await using server = await listening((request, response) =>
-          retired(request, response, async () => {
-            await Promise.resolve();
-            users.set(request, id);
-            response.end();
-          })
-        );
-        await requestRaw(server.port, "GET", "/v1", headers);
-        await usage.close();
-        const seen = (await rows()).map(({ client, release, calls }) => [client, release, calls]);
-        assertEquals(seen, [[client, release, 2]], String(id));
-        const isWrong = typeof id === "object" && id !== null || Number.isNaN(id);
-        assertEquals(events.filter(({ event }) => event === "error").length, isWrong ? 1 : 0);
-      }
-    }),
+  async (folder) => {
+    for (const [index, [id, client, release]] of IDENTIFIED.entries()) {
+      const place = `${folder}/${index}`;
+      await Deno.mkdir(place);
+      const { usage, rows, events } = await opened(place);
+      const users = new WeakMap<object, unknown>(); // what authentication sets later
+      const nameOf = (request: object) => {
+        const user = users.get(request);
+        if (user instanceof Error) throw user;
+        return user as string;
+      };
+      const headers = { "User-Agent": "okhttp/4.9" };
+      const handler = usage.withLifecycle(
+        async (request: Request, _: string) => {
+          await Promise.resolve();
+          users.set(request, id);
+          return old();
+        },
+        "/v1",
+        { client: (request, word) => word === "word" ? nameOf(request) : "no word" },
+      );
+      await (await handler(new Request("http://test/v1", { headers }), "word")).text();
+      const retired = usage.retire("/v1", {
+        client: (request, { statusCode }) => statusCode === 200 ? nameOf(request) : "no response",
+      });
+      await using server = await listening((request, response) =>
+        retired(request, response, async () => {
+          await Promise.resolve();
+          users.set(request, id);
+          response.end();
+        })
+      );
+      await requestRaw(server.port, "GET", "/v1", headers);
+      await usage.close();
+      const seen = (await rows()).map(({ client, release, calls }) => [client, release, calls]);
+      assertEquals(seen, [[client, release, 2]], String(id));
+      const isWrong = typeof id === "object" && id !== null || Number.isNaN(id);
+      assertEquals(events.filter(({ event }) => event === "error").length, isWrong ? 1 : 0);
+    }
+  },
 );
 
 test("the owner's page names the application's server and contact", async (folder) => {
@@ -315,20 +314,16 @@ test("the owner's page names the application's server and contact", async (folde
   }
 });
 
-needing("files", "network")(
-  "lifecycle check sends requests that are no calls",
-  () =>
-    inFolder(async (folder) => {
-      const { usage, rows } = await opened(folder);
-      await using origin = new Origin(usage.withLifecycle(old, "/v1"));
-      const { exitStatus, lines } = await check([origin.url("/v1")]);
-      assertEquals(exitStatus, 0, lines.join("\n"));
-      await usage.close();
-      const seen = (await rows()).map(({ method, client, impact }) => [method, client, impact]);
-      const client = `probe ${CHECK_CLIENT}`;
-      assertEquals(seen, [["GET", client, "none"], ["HEAD", client, "none"]]);
-    }),
-);
+testOnNetwork("lifecycle check sends requests that are no calls", async (folder) => {
+  const { usage, rows } = await opened(folder);
+  await using origin = new Origin(usage.withLifecycle(old, "/v1"));
+  const { exitStatus, lines } = await check([origin.url("/v1")]);
+  assertEquals(exitStatus, 0, lines.join("\n"));
+  await usage.close();
+  const seen = (await rows()).map(({ method, client, impact }) => [method, client, impact]);
+  const client = `probe ${CHECK_CLIENT}`;
+  assertEquals(seen, [["GET", client, "none"], ["HEAD", client, "none"]]);
+});
 
 test("close() ends the session once, and later calls are on record in others", async (folder) => {
   const { usage, rows, events } = await opened(folder);

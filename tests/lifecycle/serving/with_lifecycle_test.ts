@@ -259,11 +259,17 @@ Deno.test("withLifecycle() announces the earlier of nested sunsets, in every pha
   });
   const open = definePolicy({ ...settings, deprecatedAt: "2026-06-01" }); // no sunset yet
   const later = definePolicy({ ...settings, deprecatedAt: "2027-06-01" });
-  const links = (name: string, relations = ["deprecation", "sunset"]) =>
+  const linksTo = (name: string, relations = ["deprecation", "sunset"]) =>
     relations.map((rel) => `<https://example.com/${name}>; rel="${rel}"`);
+  const [ofSongs, ofApi, ofOpen] = [
+    linksTo("songs"),
+    linksTo("api"),
+    linksTo("api", ["deprecation"]),
+  ];
   const NEXT = '</next>; rel="next"';
   const SONGS = ["@1795219200", "Wed, 30 Jun 2027 00:00:00 GMT"];
   const API = ["@1798761600", "Fri, 31 Dec 2027 00:00:00 GMT"];
+  const OPEN = ["@1780272000", null];
 
   type Row = [
     at: string,
@@ -275,47 +281,37 @@ Deno.test("withLifecycle() announces the earlier of nested sunsets, in every pha
   ];
   const rows: Row[] = [
     // The inner sunset is earlier: it stays, whatever the outer policy says.
-    ["2026-11-01", songs, api, 200, SONGS, [NEXT, ...links("songs"), ...links("api")]],
-    ["2026-12-01", songs, api, 200, SONGS, [NEXT, ...links("songs"), ...links("api")]],
-    ["2027-02-01T12:00Z", songs, api, 503, API, links("api")], // the outer one refuses
-    ["2027-03-01", songs, api, 200, SONGS, [NEXT, ...links("songs"), ...links("api")]],
-    ["2027-05-03T09:30Z", songs, api, 503, SONGS, [...links("songs"), ...links("api")]],
-    ["2027-07-01", songs, api, 410, SONGS, [...links("songs"), ...links("api")]],
-    ["2028-01-01", songs, api, 410, API, links("api")], // both have passed
+    ["2026-11-01", songs, api, 200, SONGS, [NEXT, ...ofSongs, ...ofApi]],
+    ["2026-12-01", songs, api, 200, SONGS, [NEXT, ...ofSongs, ...ofApi]],
+    ["2027-02-01T12:00Z", songs, api, 503, API, ofApi], // the outer one refuses
+    ["2027-03-01", songs, api, 200, SONGS, [NEXT, ...ofSongs, ...ofApi]],
+    ["2027-05-03T09:30Z", songs, api, 503, SONGS, [...ofSongs, ...ofApi]],
+    ["2027-07-01", songs, api, 410, SONGS, [...ofSongs, ...ofApi]],
+    ["2028-01-01", songs, api, 410, API, ofApi], // both have passed
     // The outer sunset is earlier.
-    ["2026-12-01", api, songs, 200, SONGS, [...links("songs"), NEXT, ...links("api")]],
-    ["2027-02-01T12:00Z", api, songs, 503, SONGS, [...links("songs"), ...links("api")]],
-    ["2027-05-03T09:30Z", api, songs, 503, SONGS, links("songs")],
-    ["2027-07-01", api, songs, 410, SONGS, links("songs")],
+    ["2026-12-01", api, songs, 200, SONGS, [...ofSongs, NEXT, ...ofApi]],
+    ["2027-02-01T12:00Z", api, songs, 503, SONGS, [...ofSongs, ...ofApi]],
+    ["2027-05-03T09:30Z", api, songs, 503, SONGS, ofSongs],
+    ["2027-07-01", api, songs, 410, SONGS, ofSongs],
     // One has no sunset: the other one's stays.
-    ["2026-12-01", open, songs, 200, SONGS, [
-      ...links("songs"),
-      NEXT,
-      ...links("api", ["deprecation"]),
-    ]],
-    ["2026-12-01", songs, open, 200, SONGS, [
-      NEXT,
-      ...links("songs"),
-      ...links("api", ["deprecation"]),
-    ]],
+    ["2026-12-01", open, songs, 200, SONGS, [...ofSongs, NEXT, ...ofOpen]],
+    ["2026-12-01", songs, open, 200, SONGS, [NEXT, ...ofSongs, ...ofOpen]],
     // None has: the earlier deprecation stays.
-    ["2026-12-01", open, later, 200, ["@1780272000", null], [
-      NEXT,
-      ...links("api", ["deprecation"]),
-    ]],
-    ["2026-12-01", later, open, 200, ["@1780272000", null], [
-      ...links("api", ["deprecation"]),
-      NEXT,
-    ]],
+    ["2026-12-01", open, later, 200, OPEN, [NEXT, ...ofOpen]],
+    ["2026-12-01", later, open, 200, OPEN, [...ofOpen, NEXT]],
     // Fields that the handler has set itself.
-    ["2026-12-01", { Sunset: SONGS[1] }, api, 200, [API[0], SONGS[1]], [NEXT, ...links("api")]],
-    ["2026-12-01", { Deprecation: "true", Sunset: "soon" }, api, 200, API, [...links("api"), NEXT]],
-    ["2026-12-01", { Deprecation: "true", Sunset: SONGS[1] }, api, 200, [API[0], SONGS[1]], [
-      NEXT,
-      ...links("api"),
-    ]],
+    ["2026-12-01", { Sunset: SONGS[1] }, api, 200, [API[0], SONGS[1]], [NEXT, ...ofApi]],
+    ["2026-12-01", { Deprecation: "true", Sunset: "soon" }, api, 200, API, [...ofApi, NEXT]],
+    [
+      "2026-12-01",
+      { Deprecation: "true", Sunset: SONGS[1] },
+      api,
+      200,
+      [API[0], SONGS[1]],
+      [NEXT, ...ofApi],
+    ],
     // What comes after a quoted string that is not closed is part of it.
-    ["2026-12-01", { Link: '</a>; title="b' }, api, 200, API, [...links("api"), '</a>; title="b']],
+    ["2026-12-01", { Link: '</a>; title="b' }, api, 200, API, [...ofApi, '</a>; title="b']],
   ];
   for (const [at, inner, outer, status, dates, links] of rows) {
     const clock = () => Date.parse(at);

@@ -185,8 +185,6 @@ Deno.test("a verdict is on the routes that processes announce, or on those given
     ["both", [is(POLICIES)], "called", [audio, video]],
     ["the line of one deleted", [is(only(audio)), ended(POLICIES)], "announced", [audio]],
     ["the same, beside an old one", [is(only(audio)), is(POLICIES)], "called", [audio, video]],
-    ["both lines deleted", [is({}), ended(POLICIES)], "called", [audio, video]],
-    ["no process any more", [ended(POLICIES)], "called", [audio, video]],
     ["none was ever counted", [is({})], "unknown", []],
     ["one that is called", [is(POLICIES)], "called", [video], [video]],
     ["one that is not called, beside one that is", [is(POLICIES)], "announced", [audio], [audio]],
