@@ -59,10 +59,12 @@ async function onPostgres(body: (scene: Scene) => Promise<void>): Promise<void> 
   });
 }
 
-/** Returns what to do with each part of a heartbeat that is sent, in order. */
-function onParts(...actions: (() => Promise<void>)[]) {
+/** Returns what to do with each part of a heartbeat that is sent, in order; again, if it returns false. */
+function onParts(...actions: (() => Promise<boolean | void>)[]) {
   return async (text: string) => {
-    if (text.includes("INSERT INTO media_head_usage")) await actions.shift()?.();
+    if (!text.includes("INSERT INTO media_head_usage")) return;
+    const action = actions.shift();
+    if (action !== undefined && await action() === false) actions.unshift(action);
   };
 }
 
@@ -80,6 +82,7 @@ needing(...POSTGRES)(
           lostAt.from = Date.now();
         },
         async () => {
+          if (await calls() === 150) return false; // the first part is sent once more
           relay.lead(1); // nothing listens there
           await query(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity " +
