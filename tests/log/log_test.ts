@@ -27,10 +27,10 @@ Deno.test("FaultLog logs a fault once, then how often it occurred, and bounds wh
   let now = 0;
   const events: LogEvent[] = [];
   const faults = new FaultLog((event) => events.push(event));
-  const fail = () =>
-    faults.log(new StorageError("s3", `no answer at ${now}`, { kind: "no answer" }), {
-      status: 503,
-    });
+  const fail = () => {
+    const fault = new StorageError("s3", `no answer at ${now}`, { kind: "no answer" });
+    return faults.log(fault, { status: 503 });
+  };
   const id = fail();
   for (now = 1_000; now <= 130_000; now += 1_000) assertEquals(fail(), id);
   assertEquals(events.map(({ repeated }) => repeated), [undefined, 60, 60]);
@@ -44,32 +44,13 @@ Deno.test("FaultLog logs a fault once, then how often it occurred, and bounds wh
   assert(time.calls.length > 0);
 });
 
-Deno.test("FaultLog tells faults apart by what a store answers, but not by content", () => {
-  const answerOf = (status: number, code = "") => ({ status, headers: new Headers(), text: code });
-  const answers = [
-    answerOf(403),
-    answerOf(503),
-    answerOf(404),
-    answerOf(403, "<Code>ExpiredToken</Code>"),
-  ];
-  const events: LogEvent[] = [];
-  const faults = new FaultLog((event) => events.push(event));
-  for (let object = 0; object < 50; object++) {
-    for (const answer of answers) faults.log(readFault(`content ${object}`, answer));
-  }
-  assertEquals(events.map(({ cause }) => cause), [
-    "StorageError: bucket: content 0 cannot be read: the store answers 403",
-    "StorageError: bucket: content 0 cannot be read: the store answers 503",
-    "StorageError: bucket: content 0 cannot be read: the store answers 404",
-    "StorageError: bucket: content 0 cannot be read: the store answers 403 (ExpiredToken)",
-  ]);
-});
-
-Deno.test("FaultLog tells faults apart by kind, cause and place, whatever values their texts have", () => {
+Deno.test("FaultLog tells faults apart by kind, cause, place and what a store answers, whatever values their texts have", () => {
   const failAs = (code: string, index: number) =>
     Object.assign(new Error(`${code} at ${"x".repeat(index)}`), { code });
   const unreadable = (index: number, cause: Error) =>
     new StorageError("files", `${"x".repeat(index)} cannot be read`, { kind: "unreadable", cause });
+  const refused = (index: number, status: number, text = "") =>
+    readFault(`content ${index}`, { status, headers: new Headers(), text });
   const kinds: ((index: number) => unknown)[] = [
     (index) => unreadable(index, failAs("EIO", index)),
     (index) => unreadable(index, failAs("EMFILE", index)),
@@ -81,6 +62,8 @@ Deno.test("FaultLog tells faults apart by kind, cause and place, whatever values
     (index) => new TypeError(`no account "${"x".repeat(index)}"`, { cause: failAs("EIO", index) }),
     () => "a sentence",
     () => "another",
+    ...[403, 503, 404].map((status) => (index: number) => refused(index, status)),
+    (index) => refused(index, 403, "<Code>ExpiredToken</Code>"),
   ];
   const events: LogEvent[] = [];
   const faults = new FaultLog((event) => events.push(event));
@@ -96,11 +79,8 @@ Deno.test("describeError() includes every cause, but no token", () => {
   const innermost = new TypeError(`cannot open /media/${token.toUpperCase()}`);
   const error = new Error("storage failed", { cause: new RangeError("out", { cause: innermost }) });
   const text = describeError(error);
-  assert(
-    text.startsWith(
-      "Error: storage failed, caused by RangeError: out, caused by TypeError: cannot",
-    ),
-  );
+  const causes = "Error: storage failed, caused by RangeError: out, caused by TypeError: cannot";
+  assert(text.startsWith(causes));
   assert(text.includes("log_test.ts"), "the innermost stack is missing");
   assertEquals(text.split("\n")[1], "TypeError: cannot open /media/(UUID)");
   assert(!text.toLowerCase().includes(token));
@@ -121,10 +101,8 @@ Deno.test("describeError() and FaultLog outlive what cannot be read", () => {
       faults.log(error);
     }
     assert(describeError(new Error("outer", { cause: value })).startsWith("Error: outer"), what);
-    assertEquals(
-      messageOf(new StorageError("s3", "outer", { cause: value })).slice(0, 9),
-      "s3: outer",
-    );
+    const message = messageOf(new StorageError("s3", "outer", { cause: value }));
+    assert(message.startsWith("s3: outer"), what);
   }
   assert(events.every(({ cause }) => typeof cause === "string" && cause !== ""));
   const endless = Object.defineProperty(new Error("c"), "cause", {

@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { type RouteHold, underHolds } from "../../lib/lifecycle/hold.ts";
+import type { RoutePolicies } from "../../lib/lifecycle/policy.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import type { LogEvent } from "../../lib/log/log.ts";
 import { PhaseLog } from "../../lib/log/phases.ts";
@@ -8,8 +9,19 @@ import { fakeTimers } from "../support/fake_timers.ts";
 const AUDIO = "/audio/:token";
 const VIDEO = "/video/:token";
 
+const START = Date.parse("2027-02-01T12:00:00Z");
+const definedAt = (deprecatedAt: string) => definePolicy({ deprecatedAt });
+
+/** A log of changes of phase, its events, and the seconds that have passed. */
+function phaseLog(policies: () => RoutePolicies) {
+  const time = { seconds: 0 };
+  const events: LogEvent[] = [];
+  const clock = () => START + time.seconds * 1_000;
+  const phases = new PhaseLog({ policies, clock, log: (event) => events.push(event) });
+  return { phases, events, time };
+}
+
 Deno.test("PhaseLog logs each change of a route's phase since it was constructed, once", () => {
-  let now = Date.parse("2027-02-01T12:00:00Z");
   const policies = {
     [AUDIO]: definePolicy({
       deprecatedAt: "2027-02-01T12:00:07Z",
@@ -18,12 +30,7 @@ Deno.test("PhaseLog logs each change of a route's phase since it was constructed
     }),
     [VIDEO]: definePolicy({ deprecatedAt: "2027-02-01T12:00:00Z", sunsetAt: "2027-02-01T13:00Z" }),
   };
-  const events: LogEvent[] = [];
-  const phases = new PhaseLog({
-    policies: () => policies,
-    clock: () => now,
-    log: (event) => events.push(event),
-  });
+  const { phases, events, time } = phaseLog(() => policies);
   const change = { event: "phase", route: AUDIO } as const;
   const steps: [seconds: number, events: LogEvent[]][] = [
     [0, []],
@@ -37,70 +44,42 @@ Deno.test("PhaseLog logs each change of a route's phase since it was constructed
     [5, []],
   ];
   for (const [seconds, expected] of steps) {
-    now += seconds * 1_000;
+    time.seconds += seconds;
     phases.tick();
     assertEquals(events.splice(0), expected);
   }
 });
 
-Deno.test("PhaseLog ticks every five seconds until it is stopped", async () => {
+Deno.test("PhaseLog ticks every five seconds until it is stopped, and then once more", async () => {
   using timers = fakeTimers();
-  const start = Date.parse("2027-02-01T12:00:00Z");
-  const policies = { [AUDIO]: definePolicy({ deprecatedAt: "2027-02-01T12:00:01Z" }) };
-  const seconds: number[] = [];
-  const clock = () => start + timers.now();
-  const phases = new PhaseLog({
-    policies: () => policies,
-    clock,
-    log: () => seconds.push(timers.now() / 1_000),
-  });
+  const policies = { [AUDIO]: definedAt("2027-02-01T12:00:01Z"), [VIDEO]: definedAt("2027-02-02") };
+  const { phases, events, time } = phaseLog(() => policies);
   phases.start();
-  await timers.pass(20_000);
-  assertEquals(seconds, [5]);
-  phases.stop();
-});
-
-Deno.test("PhaseLog.stop() logs the changes since the last tick", () => {
-  let now = Date.parse("2027-02-01T12:00:00Z");
-  const policies = { [AUDIO]: definePolicy({ deprecatedAt: "2027-02-01T12:00:01Z" }) };
-  const events: LogEvent[] = [];
-  const phases = new PhaseLog({
-    policies: () => policies,
-    clock: () => now,
-    log: (event) => events.push(event),
-  });
-  phases.start(); // and leaves no timer
-  now += 1_000;
-  phases.stop();
+  time.seconds = 1;
+  await timers.pass(4_999);
+  assertEquals(events, []);
+  await timers.pass(1);
   assertEquals(events, [{ event: "phase", route: AUDIO, phase: "deprecated" }]);
+  time.seconds = 24 * 60 * 60;
+  phases.stop(); // and leaves no timer
+  assertEquals(events.splice(1), [{ event: "phase", route: VIDEO, phase: "deprecated" }]);
+  assertEquals(timers.pending, 0);
 });
 
 Deno.test("PhaseLog logs when a hold begins and ends, released or not, and the phases under it", () => {
-  const start = Date.parse("2027-02-01T12:00:00Z");
-  let now = start;
   const configured = {
     [AUDIO]: definePolicy({
       deprecatedAt: "2027-01-01",
       brownouts: ["2027-02-01T11:00Z/PT2H"],
       sunsetAt: "2027-03-01",
     }),
-    [VIDEO]: definePolicy({ deprecatedAt: "2027-01-01" }),
+    [VIDEO]: definedAt("2027-01-01"),
   };
-  const events: LogEvent[] = [];
   let holds: RouteHold[] = [];
-  const phases = new PhaseLog({
-    policies: () => underHolds(configured, holds),
-    clock: () => now,
-    log: (event) => events.push(event),
-  });
+  const { phases, events, time } = phaseLog(() => underHolds(configured, holds));
   const hold = (begin: number, end: number, more: Partial<RouteHold> = {}): RouteHold => {
-    return {
-      start: start + begin * 1_000,
-      end: start + end * 1_000,
-      route: AUDIO,
-      because: "a",
-      ...more,
-    };
+    const times = { start: START + begin * 1_000, end: START + end * 1_000 };
+    return { ...times, route: AUDIO, because: "a", ...more };
   };
   const line = (hold: "begins" | "ends", route: string, because: string, until?: string) => {
     return { event: "hold", route, hold, ...until && { until }, because } as const;
@@ -126,27 +105,19 @@ Deno.test("PhaseLog logs when a hold begins and ends, released or not, and the p
     [30, [hold(2, 22)], []],
   ];
   for (const [seconds, held, expected] of steps) {
-    now = start + seconds * 1_000;
+    time.seconds = seconds;
     holds = held;
     phases.tick();
     assertEquals(events.splice(0), expected, `${seconds} s`);
   }
-  const late = new PhaseLog({
-    policies: () => underHolds(configured, [hold(0, 60)]),
-    clock: () => now,
-    log: (event) => events.push(event),
-  });
-  late.tick();
-  assertEquals(events.splice(0), [line("begins", AUDIO, "a", "2027-02-01T12:01:00Z")]);
   // A server learns of holds after this was made, and before it is started.
-  holds = [];
-  const started = new PhaseLog({
-    policies: () => underHolds(configured, holds),
-    clock: () => now,
-    log: (event) => events.push(event),
-  });
-  holds = [hold(0, 60)];
-  started.start();
-  assertEquals(events, [line("begins", AUDIO, "a", "2027-02-01T12:01:00Z")]);
-  started.stop();
+  for (const isStarted of [false, true]) {
+    holds = isStarted ? [] : [hold(0, 60)];
+    const late = phaseLog(() => underHolds(configured, holds));
+    holds = [hold(0, 60)];
+    if (isStarted) late.phases.start();
+    else late.phases.tick();
+    late.phases.stop();
+    assertEquals(late.events, [line("begins", AUDIO, "a", "2027-02-01T12:01:00Z")]);
+  }
 });
