@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { assertSpyCalls, resolvesNext } from "@std/testing/mock";
 import { StorageError } from "../../lib/errors/storage_error.ts";
 import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
@@ -141,7 +141,7 @@ Deno.test("after a GET fails on its content, so does the next HEAD", async () =>
   assertEquals(await status("HEAD", path), 503);
 });
 
-Deno.test("an answer belongs to the phase in which its request arrived", async () => {
+Deno.test("an answer belongs to the phase in which its request arrived, but is fresh from when it is sent", async () => {
   const start = NOW + HOUR;
   const policy = definePolicy({
     deprecatedAt: "2026-01-01",
@@ -149,32 +149,45 @@ Deno.test("an answer belongs to the phase in which its request arrived", async (
     brownouts: [`${new Date(start).toISOString()}/PT1H`],
     brownoutStatus: 503,
   });
-  const storage: OneItem = new OneItem({
-    find() { // a slow lookup, during which the brownout begins
-      clock.now = start + 1;
-      return Promise.resolve(storage.result);
-    },
-  });
-  const { clock, handle } = handlerOn(storage, { ...CONFIG, ...underPolicy(policy) });
-  const head = () =>
-    handle(new Request(`http://test/audio/${storage.item.token}`, { method: "HEAD" }));
-  clock.now = start - 1;
-  const { status, headers } = await head();
-  assertEquals(status, 200);
-  assertMatch(headers.get("cache-control") ?? "", /^max-age=0,/);
-  assertEquals((await head()).status, 503); // the earlier response is not reused
+  for (const [arrived, sent, age] of [[-10_000, -2_000, 1], [-1, 1, 0]] as const) {
+    const storage: OneItem = new OneItem({
+      find() { // a slow lookup
+        clock.now = start + sent;
+        return Promise.resolve(storage.result);
+      },
+    });
+    const { clock, handle } = handlerOn(storage, { ...CONFIG, ...underPolicy(policy) });
+    const head = () =>
+      handle(new Request(`http://test/audio/${storage.item.token}`, { method: "HEAD" }));
+    clock.now = start + arrived;
+    const { status, headers } = await head();
+    assertEquals([status, headers.get("cache-control")?.split(",")[0]], [200, `max-age=${age}`]);
+    clock.now = start + 1;
+    assertEquals((await head()).status, 503); // the earlier response is not reused
+  }
 });
 
 /** A handler whose responses depend on nothing but their generation. */
-function preparedOn(source: OneItem, clock: { now: number }) {
+function preparedOn(
+  source: Versioned = new OneItem(),
+  clock = { now: NOW },
+  respond = (_request: Request) => new Response(null),
+) {
   const runs = { count: 0 };
-  const handle = prepareResponses(() => {
+  const handle = prepareResponses((request) => {
     runs.count++;
-    const answer = { response: new Response(null), reusableUntil: Infinity, counter: undefined };
-    return Promise.resolve(answer);
+    const response = respond(request);
+    return Promise.resolve({ response, reusableUntil: Infinity, counter: undefined });
   }, { generations: new Generations(source), clock: () => clock.now });
-  const head = async () => await handle(new Request("http://test/", { method: "HEAD" }));
-  return { runs, head };
+  const head = async (path = "/", headers = {}) =>
+    await handle(new Request(`http://test${path}`, { method: "HEAD", headers }));
+  /** Returns whether the response to a HEAD was reused. */
+  const isReused = async (path: string, headers = {}) => {
+    const before = runs.count;
+    await head(path, headers);
+    return runs.count === before;
+  };
+  return { runs, handle, head, isReused };
 }
 
 Deno.test("prepareResponses() reuses a response after a pause, once it is known to be valid", async () => {
@@ -185,7 +198,7 @@ Deno.test("prepareResponses() reuses a response after a pause, once it is known 
     clock.now += source.versionTtlMs;
   }
   assertEquals(runs.count, 2); // reused from the second on
-  await Promise.all(Array.from({ length: 10 }, head)); // all at once after a pause
+  await Promise.all(Array.from({ length: 10 }, () => head())); // all at once after a pause
   assertEquals(runs.count, 2);
   source.currentVersion++;
   clock.now += source.versionTtlMs;
@@ -195,12 +208,8 @@ Deno.test("prepareResponses() reuses a response after a pause, once it is known 
 
 Deno.test("prepareResponses() makes a new request wait for no storage that its response does not need", async () => {
   const version = () => new Promise<number>(() => {}); // storage that never answers
-  const generations = new Generations({ versionTtlMs: 1_000, version });
-  const made = () =>
-    Promise.resolve({ response: new Response(), counter: undefined, reusableUntil: Infinity });
-  const handle = prepareResponses(made, { generations, clock: () => NOW });
-  const { status } = await handle(new Request("http://test/", { method: "HEAD" }));
-  assertEquals(status, 200);
+  const { head } = preparedOn({ versionTtlMs: 1_000, version });
+  assertEquals((await head()).status, 200);
 });
 
 Deno.test("prepareResponses() reuses nothing from before the clock was set back", async () => {
@@ -235,26 +244,14 @@ Deno.test("prepareResponses() reuses nothing for more than five seconds, nor whi
 });
 
 Deno.test("prepareResponses() reuses a limited number of responses, and none with a long key", async () => {
-  let handled = 0;
-  const handle = prepareResponses(() => {
-    handled++;
-    const answer = { response: new Response(null), reusableUntil: Infinity, counter: undefined };
-    return Promise.resolve(answer);
-  }, { generations: new Generations(new OneItem()), clock: () => NOW });
-  /** Returns whether the response to a request was reused. */
-  const isReused = async (path: string, headers = {}) => {
-    const before = handled;
-    await handle(new Request(`http://test${path}`, { method: "HEAD", headers }));
-    return handled === before;
-  };
+  const { isReused } = preparedOn();
   const long = "x".repeat(1_024);
   for (const _ of ["first", "second", "third"]) {
     assertEquals(await isReused(`/${long}`), false);
     assertEquals(await isReused("/", { "If-None-Match": `"${long}"` }), false);
   }
-  assertEquals(await isReused("/"), false);
-  assertEquals(await isReused("/"), false);
-  assertEquals(await isReused("/"), true);
+  const twice = [await isReused("/"), await isReused("/")];
+  assertEquals([...twice, await isReused("/")], [false, false, true]);
   for (let index = 0; index < 20_000; index++) {
     await isReused(`/${index}`);
     await isReused(`/${index}`);
@@ -267,12 +264,11 @@ Deno.test("prepareResponses() reuses a limited number of responses, and none wit
 Deno.test("prepareResponses() distinguishes requests by everything that they depend on", async () => {
   const textOf = ({ method, url, headers }: Request) =>
     JSON.stringify([method, headers.get("host"), url, headers.get("if-match")]);
-  let handled = 0;
-  const handle = prepareResponses((request) => {
-    handled++;
-    const response = new Response(null, { headers: { "X-Text": textOf(request) } });
-    return Promise.resolve({ response, reusableUntil: Infinity, counter: undefined });
-  }, { generations: new Generations(new OneItem()), clock: () => NOW });
+  const { runs, handle } = preparedOn(
+    new OneItem(),
+    { now: NOW },
+    (request) => new Response(null, { headers: { "X-Text": textOf(request) } }),
+  );
   const requests: [method: string, url: string, fields: Record<string, string>][] = [
     ["GET", "http://a/b", { Host: "a" }],
     ["GET", "http://a/b", { Host: "a/b" }], // from which Deno makes the same URL
@@ -290,9 +286,9 @@ Deno.test("prepareResponses() distinguishes requests by everything that they dep
   };
   await send();
   await send();
-  const before = handled;
+  const before = runs.count;
   await send();
-  assertEquals(handled, before); // all of them are reused
+  assertEquals(runs.count, before); // all of them are reused
 });
 
 Deno.test("conditionsIn() returns the same key for the same conditions only", () => {

@@ -5,6 +5,7 @@ import { definePolicy } from "../../lib/lifecycle/policy_settings.ts";
 import { CachedStorage } from "../../lib/storage/cache.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { servedHandler } from "../support/handlers.ts";
+import type { MediaSubject } from "../support/media_subject.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { underPolicy } from "../support/routes.ts";
 import {
@@ -13,10 +14,22 @@ import {
   publishTableItems,
   type Seen,
   seen,
+  sendTo,
   valueOf as field,
 } from "./request_table.ts";
 
 const at = (text: string) => Date.parse(text);
+
+/** The server on storage, under policies, by a clock. */
+function serverOn(
+  { storage }: MediaSubject,
+  policies: ReturnType<typeof underPolicy>,
+  clock: () => number,
+) {
+  const cached = new CachedStorage(storage, storage.catalogue, clock);
+  const config = { cacheMaxAge: 300, ...policies };
+  return servedHandler({ storage: cached, config, clock, log() {} });
+}
 
 const SETTINGS = {
   deprecatedAt: "2027-01-01",
@@ -28,12 +41,16 @@ const SETTINGS = {
 
 type Phase = "announced" | "deprecated" | "brownout" | "removed";
 
-/** Instants around every phase boundary, each with its phase and the phase's end. */
+/** Instants around every change of phase, each with its phase and the phase's end. */
 const INSTANTS: [instant: string, phase: Phase, until: string | undefined][] = [
   ["2026-12-31T23:59:59Z", "announced", "2027-01-01T00:00:00Z"],
   ["2027-01-01T00:00:00Z", "deprecated", "2027-03-01T09:00:00Z"],
+  ["2027-03-01T08:54:58.999Z", "deprecated", "2027-03-01T09:00:00Z"], // fresh for 300 seconds
+  ["2027-03-01T08:54:59Z", "deprecated", "2027-03-01T09:00:00Z"],
+  ["2027-03-01T08:54:59.001Z", "deprecated", "2027-03-01T09:00:00Z"], // for 299
   ["2027-03-01T08:57:00Z", "deprecated", "2027-03-01T09:00:00Z"],
-  ["2027-03-01T08:59:59Z", "deprecated", "2027-03-01T09:00:00Z"],
+  ["2027-03-01T08:59:58Z", "deprecated", "2027-03-01T09:00:00Z"], // for one
+  ["2027-03-01T08:59:58.001Z", "deprecated", "2027-03-01T09:00:00Z"],
   ["2027-03-01T08:59:59.999Z", "deprecated", "2027-03-01T09:00:00Z"],
   ["2027-03-01T09:00:00Z", "brownout", "2027-03-01T10:00:00Z"],
   ["2027-03-01T09:59:59Z", "brownout", "2027-03-01T10:00:00Z"],
@@ -41,16 +58,19 @@ const INSTANTS: [instant: string, phase: Phase, until: string | undefined][] = [
   ["2027-05-03T08:59:59Z", "deprecated", "2027-05-03T09:00:00Z"],
   ["2027-05-03T09:00:01Z", "brownout", "2027-05-03T17:00:00Z"],
   ["2027-05-03T17:00:00Z", "deprecated", "2027-06-30T12:00:00Z"],
+  ["2027-06-30T11:54:59.001Z", "deprecated", "2027-06-30T12:00:00Z"],
   ["2027-06-30T11:59:59Z", "deprecated", "2027-06-30T12:00:00Z"],
   ["2027-06-30T12:00:00Z", "removed", undefined],
+  ["2027-06-30T11:59:57Z", "deprecated", "2027-06-30T12:00:00Z"], // the clock is set back
+  ["2027-03-01T09:30:00Z", "brownout", "2027-03-01T10:00:00Z"],
+  ["2027-03-01T08:57:00Z", "deprecated", "2027-03-01T09:00:00Z"],
   ["2030-01-01T00:00:00Z", "removed", undefined],
 ];
 
 Deno.test("every phase answers correctly, on every route, with every outcome", async (t) => {
   await using subject = await openMemory();
-  const { audio, video, linkedAudio, linkedVideo, unpublished, missing } = await publishTableItems(
-    subject,
-  );
+  const items = await publishTableItems(subject);
+  const { audio, video, linkedAudio, linkedVideo, unpublished, missing } = items;
   const unknown = newToken();
   const condition = { "If-None-Match": `"${audio.digest}"` };
   const outcomes: [target: string, fields: Record<string, string>, status: number][] = [
@@ -80,9 +100,7 @@ Deno.test("every phase answers correctly, on every route, with every outcome", a
     // only the phase ends what was prepared.
     let instant = "";
     const now = () => at(instant);
-    const storage = new CachedStorage(subject.storage, subject.storage.catalogue, now);
-    const config = { cacheMaxAge: 300, ...underPolicy(policy) };
-    const handle = servedHandler({ storage, config, clock: now, log() {} });
+    const handle = serverOn(subject, underPolicy(policy), now);
     for (const [next, phase, until] of INSTANTS) {
       instant = next;
       await t.step(`${instant}, ${phase}, then ${afterSunset}`, async () => {
@@ -103,12 +121,8 @@ Deno.test("every phase answers correctly, on every route, with every outcome", a
           const [get, head] = [await send("GET"), await send("HEAD")];
           const note = `${target} ${JSON.stringify(fields)}`;
           checkParity(note, head, get);
-          const { status: got, fields: said } = get;
-          const response = {
-            status: got,
-            headers: new Headers(Object.fromEntries(said)),
-            url: "http://test/",
-          };
+          const headers = new Headers(Object.fromEntries(get.fields));
+          const response = { status: get.status, headers, url: "http://test/" };
           assertEquals(inspect(response, { now: now() }).faults, [], note);
           const token = target.slice("audio/".length).toLowerCase();
           const link = [linkedAudio, linkedVideo].find((item) => item.token === token);
@@ -148,11 +162,8 @@ Deno.test("a route with its own policy answers as if all had it, and the others 
     documentation: "/deprecation",
   });
   let now = 0;
-  const handlerOf = (policy: Policy, own: RoutePolicies = {}) => {
-    const storage = new CachedStorage(subject.storage, subject.storage.catalogue, () => now);
-    const config = { cacheMaxAge: 300, ...underPolicy(policy, own) };
-    return servedHandler({ storage, config, clock: () => now, log() {} });
-  };
+  const handlerOf = (policy: Policy, own: RoutePolicies = {}) =>
+    serverOn(subject, underPolicy(policy, own), () => now);
   const staggered = handlerOf(common, { "/video/:token": own });
   const [all, others] = [handlerOf(own), handlerOf(common)];
   const boundaries = [common, own].flatMap(({ deprecatedAt, sunsetAt = 0, brownouts }) => [
@@ -166,8 +177,7 @@ Deno.test("a route with its own policy answers as if all had it, and the others 
   for (now of boundaries.flatMap((at) => [at - 1000, at - 1, at]).toSorted()) {
     for (const { path, token, method } of targets) {
       const send = async (handle: typeof all) => {
-        const request = new Request(`http://test/${path}/${token}`, { method });
-        const { content, ...rest } = await seen(await handle(request));
+        const { content, ...rest } = await sendTo(handle)(method, `/${path}/${token}`);
         return rest.status < 500 ? { ...rest, content } : rest; // a fault names its occurrence
       };
       const expected = await send(path === "video" ? all : others);
@@ -187,12 +197,7 @@ Deno.test("the notice's freshness depends on the policies that routes have, not 
   const own = definePolicy({ deprecatedAt: "2027-01-01", sunsetAt: "2027-12-31" });
   const policies = { "/audio/:token": own, "/video/:token": own };
   let now = at("2027-06-30T11:59:00Z"); // a minute before the common sunset
-  const handle = servedHandler({
-    storage: new CachedStorage(subject.storage, subject.storage.catalogue, () => now),
-    config: { cacheMaxAge: 300, policy, policies },
-    clock: () => now,
-    log() {},
-  });
+  const handle = serverOn(subject, { policy, policies }, () => now);
   const getNotice = async () => {
     const headers = { Accept: "application/json" };
     const response = await handle(new Request("http://test/deprecation", { headers }));
@@ -249,13 +254,7 @@ function checkPhase(get: Seen, expected: ExpectedPhase, note: string): void {
 function checkAnnouncement(get: Seen, successor: string | undefined, note: string): void {
   assertEquals(field(get, "deprecation"), `@${at("2027-01-01T00:00:00Z") / 1000}`, note);
   assertEquals(field(get, "sunset"), "Wed, 30 Jun 2027 12:00:00 GMT", note);
-  assertEquals(
-    field(get, "link"),
-    [
-      ...(successor === undefined ? [] : [`<${successor}>; rel="successor-version"`]),
-      '</deprecation>; rel="deprecation"',
-      '</deprecation>; rel="sunset"',
-    ].join(", "),
-    note,
-  );
+  const links = successor === undefined ? [] : [`<${successor}>; rel="successor-version"`];
+  links.push('</deprecation>; rel="deprecation"', '</deprecation>; rel="sunset"');
+  assertEquals(field(get, "link"), links.join(", "), note);
 }
