@@ -6,22 +6,23 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import project from "../deno.json" with { type: "json" };
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { run } from "./support/npm.ts";
 import { fromRoot } from "./support/paths.ts";
 import { needing } from "./support/permissions.ts";
 
 /** What is read of `deno doc --json`. */
-interface Declaration {
-  readonly kind: string;
-  readonly location: { readonly filename: string };
-  readonly jsDoc?: { readonly tags?: readonly { readonly kind: string; readonly doc?: string }[] };
-}
 interface Docs {
-  readonly nodes: Record<string, {
-    readonly symbols: readonly {
-      readonly name: string;
-      readonly declarations: readonly Declaration[];
-    }[];
-  }>;
+  readonly nodes: Record<string, { readonly symbols: readonly DocumentedSymbol[] }>;
+}
+interface DocumentedSymbol {
+  readonly name: string;
+  readonly declarations: readonly {
+    readonly kind: string;
+    readonly location: { readonly filename: string };
+    readonly jsDoc?: {
+      readonly tags?: readonly { readonly kind: string; readonly doc?: string }[];
+    };
+  }[];
 }
 
 needing("processes")(
@@ -29,19 +30,18 @@ needing("processes")(
   async () => {
     const args = ["doc", "--json", project.exports["./lifecycle"]];
     const cwd = fromRoot(".");
-    const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, cwd })
-      .output();
-    assert(success, new TextDecoder().decode(stderr));
-    const { nodes }: Docs = JSON.parse(new TextDecoder().decode(stdout));
+    const { code, text, errors } = await run(cwd, Deno.execPath(), ...args);
+    assertEquals(code, 0, errors);
+    const { nodes }: Docs = JSON.parse(text);
     assertEquals(Object.keys(nodes).length, 1);
-    const run = /--doc (.*)$/.exec(project.tasks.test.command)?.[1]?.split(" ") ?? [];
+    const tested = /--doc (.*)$/.exec(project.tasks.test.command)?.[1]?.split(" ") ?? [];
     const names: string[] = [];
     for (const { name, declarations } of Object.values(nodes).flatMap(({ symbols }) => symbols)) {
       for (const { kind, location, jsDoc } of declarations) {
         if (kind !== "function") continue;
         names.push(name);
         const path = relative(cwd, fileURLToPath(location.filename));
-        assert(run.some((each) => path.startsWith(each)), `${path} is not run`);
+        assert(tested.some((each) => path.startsWith(each)), `${path} is not run`);
         const example = jsDoc?.tags?.find(({ kind }) => kind === "example")?.doc ?? "";
         assertMatch(example, new RegExp(`\`\`\`ts\\n[^]*\\b${name}\\([^]*\`\`\``), name);
         assertMatch(example, /^assert\w+\(/m, `the example of ${name}() asserts nothing`);

@@ -4,22 +4,43 @@
  */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { DAY_MS } from "../lib/http/timestamp.ts";
 import { copyProject } from "./support/copy.ts";
 import { openLocal } from "./support/local_storage.ts";
 import { inFolder } from "./support/media_cli.ts";
+import { run } from "./support/npm.ts";
 import { needing } from "./support/permissions.ts";
 import { field, requestRaw } from "./support/raw_http.ts";
 import { ServerProcess, storageIn, taskFlags } from "./support/server.ts";
 import { newMetadata } from "./storage/storage_suite.ts";
 
-/** Runs Deno, and returns its exit status and output. */
-async function deno(args: string[], options: Deno.CommandOptions) {
-  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, ...options })
-    .output();
-  const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-  return { code, out: out ?? "", err: err ?? "" };
+const CALLER = { "User-Agent": "Overcast/3.0" };
+
+/** Publishes an item, and has a client call its deprecated path once. */
+async function callOnce(
+  subject: Awaited<ReturnType<typeof openLocal>>,
+  settings: Record<string, string> = {},
+) {
+  const { token } = await subject.publish(newMetadata("audio"), new Uint8Array(1000));
+  await using server = await ServerProcess.start(settings, subject.folder);
+  assertEquals((await requestRaw(server.port, "HEAD", `/audio/${token}`, CALLER)).status, 200);
+  return token;
+}
+
+/** Runs the program of a copy of the project, on storage in a folder. */
+function runMain(main: string, folder: string, ...words: string[]) {
+  const env = { ...storageIn(folder), PORT: "8000", NO_COLOR: "1" };
+  return run({ env }, Deno.execPath(), "run", ...taskFlags(main), main, ...words);
+}
+
+/** Returns the page for the owner of the client. */
+async function ownerPage(main: string, folder: string): Promise<string> {
+  const page = join(dirname(main), "page.html");
+  const words = ["media", "usage", "--client", "app Overcast", "--html", page];
+  const { code, errors } = await runMain(main, folder, ...words);
+  assertEquals(code, 0, errors);
+  return await Deno.readTextFile(page);
 }
 
 needing("processes")(
@@ -27,19 +48,13 @@ needing("processes")(
   () =>
     inFolder(async (folder) => {
       await using subject = await openLocal();
-      const { token } = await subject.publish(newMetadata("audio"), new Uint8Array(1000));
-      const before = await ServerProcess.start({ SUNSET_AT: "2998-01-01" }, subject.folder);
-      const caller = { "User-Agent": "Overcast/3.0" };
-      const called = await requestRaw(before.port, "HEAD", `/audio/${token}`, caller);
-      assertEquals(called.status, 200);
-      await before.stop();
-
+      const token = await callOnce(subject, { SUNSET_AT: "2998-01-01" });
       copyProject(folder, []);
       const main = join(folder, "main.ts");
-      const types = await deno(["check", "main.ts", "lib"], { cwd: folder });
-      assertEquals(types.code, 0, types.err);
-      const linted = await deno(["lint", "main.ts"], { cwd: folder });
-      assertEquals(linted.code, 0, linted.err);
+      for (const words of [["check", "main.ts", "lib"], ["lint", "main.ts"]]) {
+        const { code, errors } = await run(folder, Deno.execPath(), ...words);
+        assertEquals(code, 0, errors);
+      }
 
       const server = await ServerProcess.start(
         { SUNSET_AT: "2999-01-01,video=2999-02-01", BROWNOUTS: "2026-11-22/2998-01-01" },
@@ -74,22 +89,16 @@ needing("processes")(
         "/healthz",
       ]);
 
-      const media = (...args: string[]) =>
-        deno(["run", ...taskFlags(main), main, "media", ...args], {
-          env: { ...storageIn(subject.folder), NO_COLOR: "1" },
-        });
+      const media = (...words: string[]) => runMain(main, subject.folder, "media", ...words);
       const gate = await media("usage", "--gate", "1");
-      assertEquals([gate.code, gate.err], [1, ""]);
-      assertMatch(gate.out, /^Still called: 1 call to \/audio\/:token /);
-      assertMatch(gate.out, /^\/video\/:token: unknown\b.* no process /m);
-      assertMatch((await media("usage")).out, /\/audio\/:token: called, 1 call, .* Sunset: 2998/);
+      assertEquals([gate.code, gate.errors], [1, ""]);
+      assertMatch(gate.text, /^Still called: 1 call to \/audio\/:token /);
+      assertMatch(gate.text, /^\/video\/:token: unknown\b.* no process /m);
+      assertMatch((await media("usage")).text, /\/audio\/:token: called, 1 call, .* Sunset: 2998/);
       const shown = await media("show", token);
-      assertMatch(shown.out, new RegExp(`\nHEAD /media/${token}\n200\n`));
-      assert(!shown.out.includes("/audio/"), shown.out);
-      const file = join(folder, "page.html");
-      const owner = await media("usage", "--client", "app Overcast", "--html", file);
-      assertEquals(owner.code, 0, owner.err);
-      const mailed = await Deno.readTextFile(file);
+      assertMatch(shown.text, new RegExp(`\nHEAD /media/${token}\n200\n`));
+      assert(!shown.text.includes("/audio/"), shown.text);
+      const mailed = await ownerPage(main, subject.folder);
       assertMatch(mailed, /paths that were removed<\/h1>/);
       assertMatch(
         mailed,
@@ -102,16 +111,9 @@ needing("processes")(
       const messages = log.filter(({ event }) => event === "warning").map(({ message }) => message);
       assertEquals(messages.length, 1);
       assertMatch(String(messages[0]), new RegExp(`^/audio/:token .* ${since}, .* app Overcast$`));
-      const checked = await deno(["run", ...taskFlags(main), main, "--check"], {
-        env: {
-          ...storageIn(subject.folder),
-          DEPRECATED_AT: "2026-11-21",
-          PORT: "8000",
-          NO_COLOR: "1",
-        },
-      });
-      assertEquals(checked.code, 0, checked.err);
-      const lines = checked.out.split("\n").filter((line) => line.startsWith("Warning: "));
+      const checked = await runMain(main, subject.folder, "--check");
+      assertEquals(checked.code, 0, checked.errors);
+      const lines = checked.text.split("\n").filter((line) => line.startsWith("Warning: "));
       assertEquals(lines, [`Warning: ${messages[0]}`]);
     }),
 );
@@ -121,22 +123,11 @@ needing("processes")(
   () =>
     inFolder(async (folder) => {
       await using subject = await openLocal();
-      const { token } = await subject.publish(newMetadata("audio"), new Uint8Array(1000));
-      const before = await ServerProcess.start({}, subject.folder);
-      const caller = { "User-Agent": "Overcast/3.0" };
-      await requestRaw(before.port, "HEAD", `/audio/${token}`, caller);
-      await before.stop();
-
+      await callOnce(subject);
       copyProject(folder, ["video"]);
       const main = join(folder, "main.ts");
       await using _server = await ServerProcess.start({}, subject.folder, { main });
-      const page = join(folder, "page.html");
-      const args = ["media", "usage", "--client", "app Overcast", "--html", page];
-      const owner = await deno(["run", ...taskFlags(main), main, ...args], {
-        env: { ...storageIn(subject.folder), NO_COLOR: "1" },
-      });
-      assertEquals(owner.code, 0, owner.err);
-      const mailed = await Deno.readTextFile(page);
+      const mailed = await ownerPage(main, subject.folder);
       assertMatch(mailed, /Overcast still calls paths that were removed<\/h1>/);
       assertMatch(mailed, /: it answers <code>404<\/code>/);
     }),

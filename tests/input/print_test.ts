@@ -15,10 +15,10 @@ const PROGRAMS: Record<string, string[]> = {
   media: ["-A", fromRoot("main.ts"), "media"],
 };
 
-/** Runs a program with words and redirections of a shell. */
-function inShell(name: string, words: string) {
+/** Runs a program with words and redirections of a shell, after some of its commands. */
+function inShell(name: string, words: string, first = "") {
   const program = [Deno.execPath(), "run", "--quiet", ...PROGRAMS[name] ?? []];
-  return run(fromRoot("."), "bash", "-c", `"$@" ${words}`, "bash", ...program);
+  return run(fromRoot("."), "bash", "-c", `${first}"$@" ${words}`, "bash", ...program);
 }
 
 needing("processes")("lifecycle --version prints the version of the release", async () => {
@@ -48,10 +48,8 @@ test("a file that takes only a part of the output is one that cannot be written"
   inFolder(async (folder) => {
     for (const name of Object.keys(PROGRAMS)) {
       const file = `${folder}/${name}`;
-      const words = `--help > ${file}; code=$?; head -c 5 ${file}; exit $code`;
-      const program = [Deno.execPath(), "run", "--quiet", ...PROGRAMS[name] ?? []];
-      const limited = `trap "" XFSZ; ulimit -f 1; "$@" usage ${words}`;
-      const { code, text, errors } = await run(".", "bash", "-c", limited, "bash", ...program);
+      const words = `usage --help > ${file}; code=$?; head -c 5 ${file}; exit $code`;
+      const { code, text, errors } = await inShell(name, words, 'trap "" XFSZ; ulimit -f 1; ');
       assertEquals([code, text], [1, "Usage"], errors);
       assertMatch(errors, new RegExp(`^${name}: The output cannot be written \\(.+\\)\\n$`));
     }

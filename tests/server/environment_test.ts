@@ -6,6 +6,7 @@ import { readVariables } from "../../lib/server/environment.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { copyProject } from "../support/copy.ts";
 import { inFolder } from "../support/media_cli.ts";
+import { run } from "../support/npm.ts";
 import { SAMPLE_MP3 } from "../support/paths.ts";
 import { needing, program } from "../support/permissions.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
@@ -40,11 +41,8 @@ needing("files")(
       }
       await Deno.writeTextFile(path, "PATH=x\nOTEL_DENO=true\nA=1\nAWS_REGION=a");
       const { get, warnings } = readVariables(path);
-      assertEquals([get("A"), get("OTEL_DENO"), get("PATH")], [
-        "1",
-        undefined,
-        Deno.env.get("PATH"),
-      ]);
+      const values = ["A", "OTEL_DENO", "PATH"].map(get);
+      assertEquals(values, ["1", undefined, Deno.env.get("PATH")]);
       assertEquals(warnings.length, 1);
       assertMatch(warnings[0] ?? "", /^Nothing reads PATH, OTEL_DENO, A in \.env: /);
     }),
@@ -85,18 +83,15 @@ needing("processes", program("mkfifo"))(
       copyProject(project);
       await new Deno.Command("mkfifo", { args: [`${project}/.env`] }).output();
       for (const args of [[], ["--check"], ["media", "list"]]) {
-        const command = new Deno.Command(Deno.execPath(), {
+        const process = new Deno.Command(Deno.execPath(), {
           args: ["run", "--quiet", "--no-prompt", "--frozen", "-P", "main.ts", ...args],
           cwd: project,
           stdout: "piped",
           stderr: "piped",
-        });
-        const process = command.spawn();
+        }).spawn();
         const { code, stderr } = await within(`the end of ${args}`, process.output(), { process });
-        assertMatch(
-          new TextDecoder().decode(stderr),
-          /\/\.env cannot be read \(it is not a file\)/,
-        );
+        const reason = /\/\.env cannot be read \(it is not a file\)/;
+        assertMatch(new TextDecoder().decode(stderr), reason);
         assertEquals(code, args[0] === "media" ? 2 : 1);
       }
     }),
@@ -117,10 +112,9 @@ needing("processes")(
         });
       const usage = async () => {
         const env = { DEPRECATED_AT: "2026-11-21", DATABASE_URL: "sqlite:data/catalogue.sqlite" };
-        const args = ["task", "--quiet", "media", "usage", "--json"];
-        const command = new Deno.Command(Deno.execPath(), { args, cwd: project, env });
-        const { code, stdout, stderr } = await command.output();
-        return `${code}: ${new TextDecoder().decode(code === 0 ? stdout : stderr)}`;
+        const words = ["task", "--quiet", "media", "usage", "--json"];
+        const { code, text, errors } = await run({ cwd: project, env }, Deno.execPath(), ...words);
+        return `${code}: ${code === 0 ? text : errors}`;
       };
       await Deno.mkdir(`${project}/data`);
       const server = await start(`--allow-read=${project}`);
@@ -157,26 +151,18 @@ needing("processes")(
     inFolder(async (project) => {
       copyProject(project);
       await Deno.copyFile(SAMPLE_MP3, `${project}/a.mp3`);
-      const run = async (args: string[], environment: Record<string, string> = {}) => {
+      const runTask = (words: string[], environment: Record<string, string> = {}) => {
         const { INIT_CWD: _, DATABASE_URL: __, ...inherited } = Deno.env.toObject();
-        const command = new Deno.Command(Deno.execPath(), {
-          args: ["task", "--quiet", ...args],
-          cwd: project,
-          clearEnv: true,
-          env: { ...inherited, NO_COLOR: "1", ...environment },
-          stdin: "null",
-        });
-        const { code, stdout, stderr } = await command.output();
-        const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
-        return { code, out: decode(stdout), err: decode(stderr) };
+        const env = { ...inherited, NO_COLOR: "1", ...environment };
+        const options = { cwd: project, clearEnv: true, env } as const;
+        return run(options, Deno.execPath(), "task", "--quiet", ...words);
       };
       const missing = /DATABASE_URL\) cannot be opened/;
-      for (
-        const args of [["publish", "a.mp3"], ["import", "/dev/null"], ["unpublish", newToken()]]
-      ) {
-        const { code, out, err } = await run(["media", ...args]);
-        assertMatch(err, missing);
-        assertEquals([code, out], [1, ""], err);
+      const changes = [["publish", "a.mp3"], ["import", "/dev/null"], ["unpublish", newToken()]];
+      for (const words of changes) {
+        const { code, text, errors } = await runTask(["media", ...words]);
+        assertMatch(errors, missing);
+        assertEquals([code, text], [1, ""], errors);
       }
       await assertRejects(() => Deno.stat(`${project}/data`), Deno.errors.NotFound);
 
@@ -188,24 +174,22 @@ needing("processes")(
         runner: ["env", "-C", project],
       });
       await server.stop();
-      const published = await run(["media", "publish", "a.mp3"]);
-      assertEquals([published.code, published.err], [0, ""]);
+      const published = await runTask(["media", "publish", "a.mp3"]);
+      assertEquals([published.code, published.errors], [0, ""]);
       const url = "sqlite:./data/o&$it's%20.sqlite";
-      await Deno.writeTextFile(
-        `${project}/.env`,
-        `DEPRECATED_AT=2026-11-21\nDATABASE_URL=${url}\n`,
-      );
-      const named = await run(["media", "publish", "a.mp3"]);
-      assertMatch(named.err, /^media: created the catalogue ".*o&\$it's%20/);
-      assertEquals(named.code, 0, named.err);
+      const settings = `DEPRECATED_AT=2026-11-21\nDATABASE_URL=${url}\n`;
+      await Deno.writeTextFile(`${project}/.env`, settings);
+      const named = await runTask(["media", "publish", "a.mp3"]);
+      assertMatch(named.errors, /^media: created the catalogue ".*o&\$it's%20/);
+      assertEquals(named.code, 0, named.errors);
       await Deno.stat(`${project}/data/o&$it's%20.sqlite`);
       const other = { DATABASE_URL: "sqlite:./data/catalogue.sqlite" };
-      const listed = await run(["media", "list"], other);
+      const listed = await runTask(["media", "list"], other);
       const differs =
         /DATABASE_URL has another value in \.env than in the environment, which is used: /;
-      assertMatch(listed.err, /^media: warning: /);
-      assertMatch(listed.err, differs);
-      assertMatch((await run(["start", "--check"], other)).out, differs);
-      assertEquals((await run(["media", "list"], { DATABASE_URL: url })).err, "");
+      assertMatch(listed.errors, /^media: warning: /);
+      assertMatch(listed.errors, differs);
+      assertMatch((await runTask(["start", "--check"], other)).text, differs);
+      assertEquals((await runTask(["media", "list"], { DATABASE_URL: url })).errors, "");
     }),
 );

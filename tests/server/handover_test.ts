@@ -1,6 +1,7 @@
 /** One server process takes over from another on a shared port, under load. */
 
 import { assert, assertEquals } from "@std/assert";
+import { delay } from "@std/async/delay";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openLedgerIn, openLocal } from "../support/local_storage.ts";
 import { LINUX, needing } from "../support/permissions.ts";
@@ -98,7 +99,7 @@ class Load {
   async more(count: number): Promise<void> {
     const enough = this.answers + count;
     const failure = Promise.all(this.#clients);
-    while (this.answers < enough) await Promise.race([failure, pause(10)]);
+    while (this.answers < enough) await Promise.race([failure, delay(10)]);
   }
 
   /** Stops after every request is answered. */
@@ -121,7 +122,7 @@ class Load {
           this.answers++;
           isAgain = false;
           isLast = opened.answers === most || field(response, "connection") === "close";
-          await pause(2);
+          await delay(2);
         }
       } catch (error) {
         // A client may retry an idempotent request (RFC 9112 §9.3.1): once, here.
@@ -135,8 +136,6 @@ class Load {
     }
   }
 }
-
-const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 // Elsewhere, only one process at a time gets the connections of a shared port.
 needing("processes", LINUX)(

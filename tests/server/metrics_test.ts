@@ -3,11 +3,12 @@ import { newToken } from "../../lib/storage/token.ts";
 import { openLedgerToChange } from "../../lib/usage/record/open_ledger.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openLedgerIn, openLocal } from "../support/local_storage.ts";
+import { run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing, program } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
-import { until } from "../support/within.ts";
+import { until as poll } from "../support/within.ts";
 
 const test = needing("processes");
 
@@ -19,14 +20,14 @@ const [ALERT, NOT_RECORDED, MISSING] = [
 
 interface Metrics {
   readonly resourceMetrics: readonly {
-    readonly scopeMetrics: readonly {
-      readonly metrics: readonly {
-        readonly name: string;
-        readonly sum?: { readonly dataPoints: readonly Point[] };
-        readonly gauge?: { readonly dataPoints: readonly Point[] };
-      }[];
-    }[];
+    readonly scopeMetrics: readonly { readonly metrics: readonly Metric[] }[];
   }[];
+}
+
+interface Metric {
+  readonly name: string;
+  readonly sum?: { readonly dataPoints: readonly Point[] };
+  readonly gauge?: { readonly dataPoints: readonly Point[] };
 }
 
 interface Point {
@@ -38,10 +39,25 @@ interface Point {
   }[];
 }
 
-/**
- * Starts a collector that records the value of every series, `"name a=1,b=2"`, at each export, and the
- * text of everything that it receives.
- */
+/** Returns the values of every series, `"name a=1,b=2"`, in an export. */
+function seriesIn({ resourceMetrics }: Metrics): Map<string, number> {
+  const metrics = resourceMetrics.flatMap(({ scopeMetrics }) =>
+    scopeMetrics.flatMap(({ metrics }) => metrics)
+  ).filter(({ name }) => name.startsWith("media_head"));
+  return new Map(
+    metrics.flatMap(({ name, sum, gauge }) =>
+      [...sum?.dataPoints ?? [], ...gauge?.dataPoints ?? []].map((point) => {
+        const labels = point.attributes.map(({ key, value }) => `${key}=${value.stringValue}`);
+        return [
+          `${name} ${labels.sort().join(",")}`,
+          Number(point.asInt ?? point.asDouble),
+        ] as const;
+      })
+    ),
+  );
+}
+
+/** Starts a collector that records each export, and the text of everything that it receives. */
 function startCollector() {
   const exports: Map<string, number>[] = [];
   const texts: string[] = [];
@@ -52,37 +68,19 @@ function startCollector() {
     const { pathname } = new URL(request.url);
     paths.add(pathname);
     if (pathname !== "/v1/metrics") return new Response("{}");
-    const values = new Map<string, number>();
-    for (const { scopeMetrics } of (JSON.parse(text) as Metrics).resourceMetrics) {
-      for (const { name, sum, gauge } of scopeMetrics.flatMap(({ metrics }) => metrics)) {
-        if (!name.startsWith("media_head")) continue;
-        for (const point of [...sum?.dataPoints ?? [], ...gauge?.dataPoints ?? []]) {
-          const attributes = point.attributes.map(({ key, value }) =>
-            `${key}=${value.stringValue}`
-          );
-          const series = `${name} ${attributes.sort().join(",")}`;
-          values.set(series, Number(point.asInt ?? point.asDouble));
-        }
-      }
-    }
-    exports.push(values);
+    exports.push(seriesIn(JSON.parse(text)));
     return new Response("{}", { headers: { "Content-Type": "application/json" } });
   });
   /** Waits for an export that meets a condition. */
-  async function until(isTrue: (values: Map<string, number>) => boolean): Promise<void> {
-    const deadline = performance.now() + 60_000;
-    while (!exports.some(isTrue)) {
-      if (performance.now() > deadline) throw new Error(`Only ${JSON.stringify(exports)}`);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
+  const until = (isTrue: (values: Map<string, number>) => boolean) =>
+    poll("an export", () => exports.some(isTrue));
   /**
    * Waits for the next export. Deno 2.9.6 hangs if it exits while an export asks the process for its
    * values, so right after one is the time to stop a server.
    */
   async function next(): Promise<void> {
     const seen = exports.length;
-    await until(() => exports.length > seen);
+    await poll("an export", () => exports.length > seen);
   }
   const environment = {
     OTEL_DENO: "true",
@@ -93,15 +91,8 @@ function startCollector() {
     OTEL_METRIC_EXPORT_INTERVAL: "1500",
     DEPRECATED_AT: "2020-01-01",
   };
-  return {
-    exports,
-    texts,
-    paths,
-    until,
-    next,
-    environment,
-    [Symbol.asyncDispose]: () => server.shutdown(),
-  };
+  const collected = { exports, texts, paths, until, next, environment };
+  return { ...collected, [Symbol.asyncDispose]: () => server.shutdown() };
 }
 
 const [REQUESTS, SUNSET] = ["media_head.deprecated.requests", "media_head.sunset"];
@@ -181,7 +172,7 @@ test("traces have tokens, so a start that exports them says so", async () => {
     OTEL_TRACES_EXPORTER: "none", // has no effect
   });
   await requestRaw(server.port, "HEAD", `/audio/${token}`);
-  await until("a trace", () => collector.texts.some((text) => text.includes(token)));
+  await poll("a trace", () => collector.texts.some((text) => text.includes(token)));
   await collector.next();
   const { log } = await server.stop();
   assertEquals(log.filter(({ event }) => event === "warning").map(({ message }) => message), [
@@ -215,12 +206,8 @@ needing("processes", program("promtool"))(
       values.get(series("/audio/:token", "2xx", "breaking")) === 1
     );
     const names = [...new Set(exports.flatMap((values) => [...values.keys()]))];
-    const alert = {
-      exp_labels: { route: "/audio/:token" },
-      exp_annotations: {
-        summary: "/audio/:token is removed in less than 30 days, and still called",
-      },
-    };
+    const summary = "/audio/:token is removed in less than 30 days, and still called";
+    const alert = { exp_labels: { route: "/audio/:token" }, exp_annotations: { summary } };
     const test = {
       rule_files: ["rules.yaml"],
       evaluation_interval: "1m",
@@ -264,12 +251,8 @@ needing("processes", program("promtool"))(
     const rules = `groups:\n- name: documented\n  rules:\n${rule.replaceAll(/^/gm, "  ")}`;
     await Deno.writeTextFile(`${subject.folder}/rules.yaml`, rules);
     await Deno.writeTextFile(`${subject.folder}/test.yaml`, JSON.stringify(test));
-    const { code, stdout, stderr } = await new Deno.Command("promtool", {
-      args: ["test", "rules", "test.yaml"],
-      cwd: subject.folder,
-    }).output();
-    const said = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("\n");
-    assertEquals(code, 0, said);
+    const tested = await run(subject.folder, "promtool", "test", "rules", "test.yaml");
+    assertEquals(tested.code, 0, tested.text + tested.errors);
   },
 );
 

@@ -1,10 +1,13 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { delay } from "@std/async/delay";
 import { newToken } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { copyProject } from "../support/copy.ts";
 import { callsIn, openLedgerIn, openLocal } from "../support/local_storage.ts";
+import { inFolder } from "../support/media_cli.ts";
+import { run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
-import { LINUX, needing, program } from "../support/permissions.ts";
+import { isFile, LINUX, needing, program } from "../support/permissions.ts";
 import { parseResponse, type RawResponse, requestHead, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess, taskFlags } from "../support/server.ts";
 import { until } from "../support/within.ts";
@@ -43,14 +46,17 @@ async function stall(port: number, path: string): Promise<Deno.TcpConn> {
   return connection;
 }
 
-/** Waits for events in another process that cannot be observed. */
-const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+/** How the sessions in a folder's ledger have ended. */
+async function endsIn(folder: string) {
+  await using opened = await openLedgerIn(folder);
+  return (await opened.ledger.sessions()).map(({ ended }) => ended);
+}
 
 /** Whether a promise is still pending after a moment. */
 async function isPending(promise: Promise<unknown>): Promise<boolean> {
   let isOver = false;
   promise.finally(() => isOver = true).catch(() => {});
-  await pause(200);
+  await delay(200);
   return !isOver;
 }
 
@@ -91,14 +97,9 @@ test("deno's watcher, which restarts a server in its own process, leaves no serv
   await Deno.writeTextFile(watched, "");
   const flags = [...taskFlags(fromRoot("main.ts")), `--watch=${watched}`];
   const server = await ServerProcess.start({}, subject.folder, { flags });
-  await using opened = await openLedgerIn(subject.folder);
   await Deno.writeTextFile(watched, "changed");
-  const ends = async () => (await opened.ledger.sessions()).map(({ ended }) => ended);
-  for (let waits = 0; (await ends()).length < 2; waits++) {
-    assert(waits < 200, "the server was not restarted");
-    await pause(50);
-  }
-  assertEquals(await ends(), ["stopped", undefined]);
+  await until("a restart", async () => (await endsIn(subject.folder)).length === 2);
+  assertEquals(await endsIn(subject.folder), ["stopped", undefined]);
   await server.stop("SIGKILL");
 });
 
@@ -110,7 +111,7 @@ test("a second signal after a second ends a server process at once", async () =>
     using _stalled = await stall(server.port, `/media/${token}`);
     const { pid } = server;
     for (let again = 0; again < 3; again++) Deno.kill(pid, signal); // at once: counts as one
-    await pause(100); // much less than a second, even on a busy machine
+    await delay(100); // much less than a second, even on a busy machine
     Deno.kill(pid, "SIGINT");
     const stopped = server.stop(signal);
     assert(await isPending(stopped), "signals within a second ended it");
@@ -131,9 +132,8 @@ test("a signal while a server registers ends it in order", async () => {
     await runServer(() => Promise.resolve({ ...place, recorder,
       log: ({ event }) => console.log(event), close: async () => console.log("ended"),
       listen: (options) => Deno.serve(options, () => new Response()) }));`;
-  const { code, stdout } = await new Deno.Command(Deno.execPath(), { args: ["eval", script] })
-    .output();
-  const said = new TextDecoder().decode(stdout).trimEnd().split("\n");
+  const { code, text } = await run(".", Deno.execPath(), "eval", script);
+  const said = text.trimEnd().split("\n");
   assertEquals([code, ...said], [0, "registered", "start", "ended", "stop"]);
 });
 
@@ -143,61 +143,49 @@ for (
 ) {
   needing("processes", LINUX, program("script"))(
     `${how} stops the README's first command in order, with every call counted`,
-    async () => {
-      const folder = await Deno.makeTempDir({ prefix: "media-head-" });
-      copyProject(folder);
-      const isKey = how === "Ctrl-C";
-      const log = `${folder}/log`;
-      const toFile = how.endsWith("file") ? ` >${log} 2>&1` : "";
-      const child = new Deno.Command("script", {
-        args: [
-          ...["--quiet", "--return"],
-          // Replaces the shell, which would otherwise be interrupted too, and exit with its own 130.
-          ...["--command", `exec "${Deno.execPath()}" task start${toFile}`, "/dev/null"],
-        ],
-        cwd: folder,
-        env: { HOST: "127.0.0.1", PORT: "0" },
-        stdin: "piped",
-        stdout: "piped",
-      }).spawn();
-      let output = "";
-      let hasEnded = false;
-      const read = (async () => {
-        for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) output += text;
-        hasEnded = true;
-      })();
-      let port = 0;
-      while (port === 0) {
-        assert(!hasEnded, output);
-        await pause(50);
-        if (toFile !== "") output = await Deno.readTextFile(log).catch(() => "");
-        port = Number(/"event":"start".*?"port":(\d+)/.exec(output)?.[1] ?? 0);
-      }
-      for (let sent = 0; sent < 7; sent++) {
-        await requestRaw(port, "HEAD", `/audio/${newToken()}`);
-      }
-      const keyboard = child.stdin.getWriter();
-      if (isKey) await keyboard.write(Uint8Array.of(3));
-      else child.kill("SIGKILL"); // the terminal's other end
-      const { code } = await child.status;
-      await read;
-      await keyboard.close().catch(() => {}); // the terminal is closed
-      if (toFile !== "") output = await Deno.readTextFile(log);
-      if (isKey) {
-        assertEquals(code, 0, output);
-        assertMatch(output, /"event":"stop"/);
-      }
-      assertMatch(output, /"event":"warning","message":"DEPRECATED_AT is not set/);
-      assertMatch(output, /curl -I .*\/audio\//); // the samples
-      await using opened = await openLedgerIn(`${folder}/data`);
-      const ends = async () => (await opened.ledger.sessions()).map(({ ended }) => ended);
-      for (let waits = 0; (await ends())[0] !== "stopped"; waits++) {
-        assert(waits < 200, "the server did not stop");
-        await pause(50);
-      }
-      assertEquals(await callsIn(`${folder}/data`), 7);
-      await Deno.remove(folder, { recursive: true });
-    },
+    () =>
+      inFolder(async (folder) => {
+        copyProject(folder);
+        const isKey = how === "Ctrl-C";
+        const log = `${folder}/log`;
+        const toFile = how.endsWith("file") ? ` >${log} 2>&1` : "";
+        const child = new Deno.Command("script", {
+          args: [
+            ...["--quiet", "--return"],
+            // Replaces the shell, which would otherwise be interrupted too, and exit with its own 130.
+            ...["--command", `exec "${Deno.execPath()}" task start${toFile}`, "/dev/null"],
+          ],
+          cwd: folder,
+          env: { HOST: "127.0.0.1", PORT: "0" },
+          stdin: "piped",
+          stdout: "piped",
+        }).spawn();
+        let said = "";
+        const read = (async () => {
+          for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) said += text;
+        })();
+        const output = () => toFile === "" ? said : Deno.readTextFileSync(log);
+        const portIn = () => Number(/"event":"start".*?"port":(\d+)/.exec(output())?.[1] ?? 0);
+        await until("the start", () => (toFile === "" || isFile(log)) && portIn() > 0);
+        for (let sent = 0; sent < 7; sent++) {
+          await requestRaw(portIn(), "HEAD", `/audio/${newToken()}`);
+        }
+        const keyboard = child.stdin.getWriter();
+        if (isKey) await keyboard.write(Uint8Array.of(3));
+        else child.kill("SIGKILL"); // the terminal's other end
+        const { code } = await child.status;
+        await read;
+        await keyboard.close().catch(() => {}); // the terminal is closed
+        if (isKey) {
+          assertEquals(code, 0, output());
+          assertMatch(output(), /"event":"stop"/);
+        }
+        assertMatch(output(), /"event":"warning","message":"DEPRECATED_AT is not set/);
+        assertMatch(output(), /curl -I .*\/audio\//); // the samples
+        const data = `${folder}/data`;
+        await until("the stop", async () => (await endsIn(data))[0] === "stopped");
+        assertEquals(await callsIn(data), 7);
+      }),
   );
 }
 
@@ -262,20 +250,14 @@ needing("processes", program("bash"))(
             throw error;
           }
         }
-        await pause(5);
+        await delay(5);
       }
       assert(idle.length > 30, `${idle.length} connections`);
       assertEquals(await ask(), "HTTP/1.1 200");
       for (const connection of idle) connection.close();
-      for (let tries = 0;; tries++) {
-        try {
-          assertEquals((await requestRaw(port, "HEAD", "/healthz")).status, 200);
-          break;
-        } catch (error) {
-          if (tries === 100 || !(error instanceof Error)) throw error;
-          await pause(50);
-        }
-      }
+      const isServed = () =>
+        requestRaw(port, "HEAD", "/healthz").then(({ status }) => status === 200);
+      await until("the listener", () => isServed().catch(() => false));
     }
     // Older connections get time to finish, too.
     const start = await begin(first, `/media/${token}`);
@@ -306,11 +288,9 @@ needing("processes", program("bash"))(
         if (error instanceof Error) console.log(error.stack);
       }
       Deno.exit();`;
-    const { stdout, stderr } = await new Deno.Command("bash", {
-      args: ["-c", 'ulimit -n 64; exec "$@"', "bash", Deno.execPath(), "eval", script],
-    }).output();
-    const [text, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-    assertMatch(text ?? "", /Too many open files[^]*Too many open files[^]*listener\.ts/, errors);
+    const words = ["bash", Deno.execPath(), "eval", script];
+    const { text, errors } = await run(".", "bash", "-c", 'ulimit -n 64; exec "$@"', ...words);
+    assertMatch(text, /Too many open files[^]*Too many open files[^]*listener\.ts/, errors);
   },
 );
 

@@ -35,13 +35,10 @@ needing("processes")(
         const server = await ServerProcess.start(environment, folder);
         const { pid } = server;
         const { log } = await server.stop();
-        const first = log.find(({ event }) => event === "start");
-        const warnings = log.filter(({ event }) => event === "warning");
-        return {
-          pid,
-          first,
-          warnings: warnings.map(({ message }) => String(message).split(/[,:]/)[0]),
-        };
+        const [warnings, starts] = ["warning", "start"]
+          .map((kind) => log.filter(({ event }) => event === kind));
+        const subjects = warnings?.map(({ message }) => String(message).split(/[,:]/)[0]);
+        return { pid, first: starts?.[0], warnings: subjects };
       };
       const mistyped = await start({
         SUNSET_DATE: "2999-01-01",
@@ -66,36 +63,24 @@ needing("processes")(
       const machine = Deno.hostname();
       assertEquals([first?.["machine"], first?.["pid"]], [machine, pid]);
       using ledger = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 60_000 });
-      assertEquals(
-        {
-          ...ledger.prepare("SELECT id, machine, pid, process_started FROM media_head_session")
-            .get(),
-        },
-        {
-          id: first?.["session"],
-          machine,
-          pid,
-          process_started: Date.parse(String(first?.["started"])),
-        },
-      );
+      const session = "SELECT id, machine, pid, process_started FROM media_head_session";
+      const started = Date.parse(String(first?.["started"]));
+      const expected = { id: first?.["session"], machine, pid, process_started: started };
+      assertEquals<unknown>({ ...ledger.prepare(session).get() }, expected);
       assertEquals(mistyped.first?.["catalogue"], `sqlite:${folder}/catalogue.sqlite`);
       const upper = await start({ DATABASE_URL: `SQLITE:${folder}/catalogue.sqlite` });
       assertEquals(upper.first?.["catalogue"], `sqlite:${folder}/catalogue.sqlite`);
-      const { count } = ledger.prepare("SELECT count(*) AS count FROM media_head_session").get() ??
-        {};
-      assertEquals(count, 2, "both starts used one ledger");
+      assertEquals(ledger.prepare(session).all().length, 2, "both starts used one ledger");
       assertEquals(mistyped.first?.["content"], `${folder}/files`);
       assertEquals(mistyped.warnings, []);
-      const past = await start({ DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2021-01-01" });
-      assertEquals(past.warnings, ["/audio/", "The sunset has passed"]);
-      const again = await start({ DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2021-01-01" });
-      assertEquals(again.warnings, ["The sunset has passed"]);
+      const past = { DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2021-01-01" };
+      assertEquals((await start(past)).warnings, ["/audio/", "The sunset has passed"]);
+      assertEquals((await start(past)).warnings, ["The sunset has passed"]);
       const now = Date.now();
       ledger.exec(
         `INSERT INTO media_head_hold (id, since, until, because)
          VALUES ('a', ${now}, ${now + 3_600_000}, 'a test')`,
       );
-      const held = await start({ DEPRECATED_AT: "2020-01-01", SUNSET_AT: "2021-01-01" });
-      assertEquals(held.warnings, [], "they do not answer as removed");
+      assertEquals((await start(past)).warnings, [], "they do not answer as removed");
     }),
 );

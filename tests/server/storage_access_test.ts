@@ -2,6 +2,7 @@
 
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { inFolder } from "../support/media_cli.ts";
+import { run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
@@ -27,10 +28,8 @@ test("a server may use ./data only, and prints the command for any other place, 
     const command = /^ {2}(deno run .* -P) (.*) main\.ts$/m.exec(message);
     assert(command, message);
     // The shell splits it.
-    const split = await new Deno.Command("sh", {
-      args: ["-c", `printf '%s\\n' ${command[2]}`],
-    }).output();
-    const flags = new TextDecoder().decode(split.stdout).trimEnd().split("\n");
+    const split = await run(folder, "sh", "-c", `printf '%s\\n' ${command[2]}`);
+    const flags = split.text.trimEnd().split("\n");
     assertEquals(flags, [
       `--allow-read=.env,${folder}/a b/,${folder}/it's`,
       `--allow-write=${folder}/a b/,${folder}/it's`,
@@ -46,11 +45,9 @@ test("the permissions of the start task reach .env, its data and the samples onl
     await Deno.writeTextFile(`${folder}/probe.ts`, probe);
     const inside = ["main.ts", ".env", "data", "data/files/x", "lib/publishing/samples/a"];
     const paths = [...inside.map(fromRoot), folder, "/etc/passwd"];
-    const { stdout } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", ...START, `${folder}/probe.ts`, ...paths],
-      env: { NO_COLOR: "1" },
-    }).output();
-    assertEquals(JSON.parse(new TextDecoder().decode(stdout).replaceAll(/\s/g, "")), [
+    const words = ["run", ...START, `${folder}/probe.ts`, ...paths];
+    const { text } = await run({ env: { NO_COLOR: "1" } }, Deno.execPath(), ...words);
+    assertEquals(JSON.parse(text.replaceAll(/\s/g, "")), [
       [false, true, true, true, true, false, false],
       [false, false, true, true, false, false, false],
     ]);

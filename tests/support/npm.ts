@@ -23,9 +23,15 @@ export const NPM = [
   },
 ] as const;
 
-/** Runs a program to its end, and returns its exit status and output. */
-export async function run(cwd: string, program: string, ...args: string[]) {
-  const { code, stdout, stderr } = await new Deno.Command(program, { args, cwd }).output();
+/** Runs a program to its end in a folder, or with options, and returns its exit status and output. */
+export async function run(
+  place: string | Deno.CommandOptions,
+  program: string,
+  ...args: readonly string[]
+) {
+  const options = typeof place === "string" ? { cwd: place } : place;
+  const { code, stdout, stderr } = await new Deno.Command(program, { ...options, args: [...args] })
+    .output();
   const [text, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
   return { code, text: text ?? "", errors: errors ?? "" };
 }
