@@ -98,6 +98,10 @@ Deno.test("readConfig() reads every variable, and accepts boundary values", () =
     documentation: "https://docs.test/retired",
   };
   type Row = [environment: Record<string, string>, expected: Partial<Config>];
+  const named = (DATABASE_URL: string, database: Config["database"]): Row => [
+    { DATABASE_URL },
+    { database, isDatabaseNamed: true, isDefaultStorage: false },
+  ];
   const rows: Row[] = [
     [{
       DEPRECATED_AT: "2027-01-01T12:00:00+02:00",
@@ -120,10 +124,7 @@ Deno.test("readConfig() reads every variable, and accepts boundary values", () =
     [{ USAGE_DAYS: "1" }, { retainDays: 1 }],
     [{ USAGE_DAYS: "3650" }, { retainDays: 3650 }],
     ...["///srv/x", "x"].flatMap((path) =>
-      ["sqlite", "SQLITE"].map((scheme): Row => [
-        { DATABASE_URL: `${scheme}:${path}` },
-        { database: sqliteAt(path), isDatabaseNamed: true, isDefaultStorage: false },
-      ])
+      ["sqlite", "SQLITE"].map((scheme) => named(`${scheme}:${path}`, sqliteAt(path)))
     ),
     ...[
       "postgres://db/x",
@@ -132,15 +133,7 @@ Deno.test("readConfig() reads every variable, and accepts boundary values", () =
       "postgresql://u:p@/d?host=/run",
       "Postgres://u:p@h/d",
       "POSTGRESQL:///d?host=/run",
-    ].map(
-      (
-        url,
-      ): Row => [{ DATABASE_URL: url }, {
-        database: postgresAt(url),
-        isDatabaseNamed: true,
-        isDefaultStorage: false,
-      }],
-    ),
+    ].map((url) => named(url, postgresAt(url))),
     [onDeploy, { ...deployed, content: { kind: "none" } }],
     [{ ...onDeploy, ...AWS, CONTENT: "s3://abc" }, { ...deployed, content: BUCKET }],
     [{ CONTENT: "none" }, { content: { kind: "none" }, isDefaultStorage: false }],
