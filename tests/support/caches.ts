@@ -4,20 +4,71 @@
  */
 
 import { Daemon, nginx, type Setup } from "./daemon.ts";
-import { isFile, type Need, program } from "./permissions.ts";
+import { type Condition, isFile, type Need, program } from "./permissions.ts";
 
-/** Where a cache listens, forwards to and keeps its files, and whether it asks whether they changed. */
+/** Where a proxy listens, forwards to and keeps its files. */
 interface Place {
   readonly port: number;
   /** The port of the server behind it. */
   readonly origin: number;
   readonly folder: string;
-  readonly revalidates: boolean;
+}
+
+/** Returns how to run HAProxy, given lines of its proxy, and sections before that. */
+export function haproxy({ port, origin, folder }: Place, lines: string, sections = ""): Setup {
+  return {
+    args: ["-db", "-f", `${folder}/haproxy.cfg`],
+    files: {
+      "haproxy.cfg": `defaults
+          mode http
+          timeout connect 5s
+          timeout client 60s
+          timeout server 60s
+        ${sections}
+        listen all
+          bind 127.0.0.1:${port}
+          ${lines}
+          server one 127.0.0.1:${origin}\n`,
+    },
+  };
 }
 
 /** Where Debian puts the modules of Apache. */
 const MODULES = "/usr/lib/apache2/modules";
-const APACHE = ["mpm_event", "authz_core", "proxy", "proxy_http", "cache", "cache_disk"];
+
+/** A module of Apache, which can be installed without it. */
+export function apacheModule(name: string): Condition {
+  return { what: `mod_${name}`, isMet: () => isFile(`${MODULES}/mod_${name}.so`) };
+}
+
+/** Returns how to run Apache as a proxy, given more modules, and lines of its configuration. */
+export function apache(
+  { port, origin, folder }: Place,
+  modules: readonly string[],
+  lines: string,
+): Setup {
+  const all = ["mpm_event", "authz_core", "proxy", "proxy_http", ...modules];
+  const loads = all.map((name) => `LoadModule ${name}_module ${MODULES}/mod_${name}.so\n`);
+  return {
+    args: ["-d", folder, "-f", `${folder}/apache.conf`, "-D", "FOREGROUND"],
+    files: {
+      "apache.conf": `${loads.join("")}
+        ServerName test
+        Listen 127.0.0.1:${port}
+        PidFile ${folder}/pid
+        ErrorLog ${folder}/log
+        User www-data
+        Group www-data
+        ${lines}
+        ProxyPass / http://127.0.0.1:${origin}/\n`,
+    },
+  };
+}
+
+interface Cache extends Place {
+  /** Whether it asks whether what it has stored has changed. */
+  readonly revalidates: boolean;
+}
 
 /** Every cache: its executable, what else it needs, and how to run it. */
 const PROGRAMS = {
@@ -67,47 +118,28 @@ const PROGRAMS = {
   haproxy: {
     program: "haproxy",
     needs: [],
-    setup: ({ port, origin, folder }) => ({
-      args: ["-db", "-f", `${folder}/haproxy.cfg`],
-      files: {
-        "haproxy.cfg": `defaults
-          mode http
-          timeout connect 5s
-          timeout client 60s
-          timeout server 60s
-        cache all
+    setup: (place) =>
+      haproxy(
+        place,
+        `http-request cache-use all
+        http-response cache-store all`,
+        `cache all
           total-max-size 4
-          max-age 3600
-        listen all
-          bind 127.0.0.1:${port}
-          http-request cache-use all
-          http-response cache-store all
-          server one 127.0.0.1:${origin}\n`,
-      },
-    }),
+          max-age 3600`,
+      ),
   },
   apache: {
     program: "apache2",
-    needs: [{ what: "Apache's modules", isMet: () => isFile(`${MODULES}/mod_cache_disk.so`) }],
-    setup: ({ port, origin, folder }) => ({
-      args: ["-d", folder, "-f", `${folder}/apache.conf`, "-D", "FOREGROUND"],
-      files: {
-        "apache.conf": `${
-          APACHE.map((name) => `LoadModule ${name}_module ${MODULES}/mod_${name}.so\n`).join("")
-        }
-          ServerName test
-          Listen 127.0.0.1:${port}
-          PidFile ${folder}/pid
-          ErrorLog ${folder}/log
-          User www-data
-          Group www-data
-          CacheRoot ${folder}
-          CacheEnable disk /
-          ProxyPass / http://127.0.0.1:${origin}/\n`,
-      },
-    }),
+    needs: [apacheModule("cache_disk")],
+    setup: (place) =>
+      apache(
+        place,
+        ["cache", "cache_disk"],
+        `CacheRoot ${place.folder}
+        CacheEnable disk /`,
+      ),
   },
-} satisfies Record<string, { program: string; needs: Need[]; setup: (place: Place) => Setup }>;
+} satisfies Record<string, { program: string; needs: Need[]; setup: (place: Cache) => Setup }>;
 
 /** The name of any cache. */
 export type AnyCache = keyof typeof PROGRAMS;

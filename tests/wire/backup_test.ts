@@ -1,6 +1,7 @@
 /** Backup and restore with the documentation's own commands, while items change. */
 
 import { assert, assertEquals } from "@std/assert";
+import { delay } from "@std/async/delay";
 import { sqliteAt } from "../../lib/database/place.ts";
 import type { Engine } from "../../lib/storage/engines/engine.ts";
 import type { OpenStorage } from "../../lib/storage/engines/open_storage.ts";
@@ -11,6 +12,7 @@ import { newMetadata } from "../storage/storage_suite.ts";
 import { openIn, openLedgerIn } from "../support/local_storage.ts";
 import { inFolder, mediaHere } from "../support/media_cli.ts";
 import { publishTo } from "../support/media_subject.ts";
+import { run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
@@ -18,12 +20,7 @@ import { openEngine as openPostgres } from "../support/postgres_engine.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 
-const NEEDS = [
-  "processes",
-  LINUX,
-  program("bash"),
-  program("flock"),
-] as const;
+const NEEDS = ["processes", LINUX, program("bash"), program("flock")] as const;
 
 /** The approximate number of items at a time, and loops that publish and unpublish. */
 const [ITEMS, LOOPS] = [80, 4];
@@ -33,9 +30,7 @@ const OPERATING = "lib/server/README.md";
 /** Returns the first shell command for operators that contains a text. */
 async function commandWith(text: string): Promise<string> {
   const markdown = await Deno.readTextFile(fromRoot(OPERATING));
-  const blocks = [...markdown.matchAll(/\n```(?:ba)?sh\n(.*?)\n```\n/gs)].map(([, block = ""]) =>
-    block
-  );
+  const blocks = markdown.matchAll(/\n```(?:ba)?sh\n(.*?)\n```\n/gs).map(([, block = ""]) => block);
   const found = blocks.find((block) => block.includes(text));
   assert(found !== undefined, `${OPERATING} has no command with ${text}`);
   return inThatFolder(found);
@@ -50,32 +45,23 @@ async function backupProgram(): Promise<string> {
 
 /** Returns a command whose places are in the folder in which it runs, and no others. */
 function inThatFolder(command: string): string {
-  const places = command.replace(/cd \/var\/lib(?: && |\n)/, "").replaceAll(
-    /\bmedia-head-backup\b/g,
-    "backup",
-  )
-    .replaceAll(/\bmedia-head(?=\/)/g, "data");
+  const places = command.replace(/cd \/var\/lib(?: && |\n)/, "")
+    .replaceAll(/\bmedia-head-backup\b/g, "backup").replaceAll(/\bmedia-head(?=\/)/g, "data");
   assert(!places.includes("/var/lib"), places);
   return places;
 }
 
 /** Runs a shell script in a folder, and returns its exit status and output. */
-async function shell(
-  script: string,
-  folder: string,
-  environment: Record<string, string> = {},
-): Promise<{ code: number; said: string }> {
-  const { INIT_CWD: _, ...env } = Deno.env.toObject();
-  const { code, stdout, stderr } = await new Deno.Command("bash", {
-    args: ["-c", script],
-    cwd: folder,
-    clearEnv: true,
-    env: { ...env, NO_COLOR: "1", ...environment },
-    stdin: "null",
-  }).output();
-  const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
-  return { code, said: decode(stdout) + decode(stderr) };
+async function shell(script: string, folder: string, environment: Record<string, string> = {}) {
+  const { INIT_CWD: _, ...inherited } = Deno.env.toObject();
+  const env = { ...inherited, NO_COLOR: "1", ...environment };
+  const options = { cwd: folder, clearEnv: true, env, stdin: "null" } as const;
+  const { code, text, errors } = await run(options, "bash", "-c", script);
+  return { code, said: text + errors };
 }
+
+/** What a script does of which nothing is to be said. */
+const DONE = { code: 0, said: "" };
 
 /** Makes a folder like the project's, without data. */
 async function inProject(body: (folder: string) => Promise<void>): Promise<void> {
@@ -107,7 +93,7 @@ class Load implements AsyncDisposable {
   /** Waits for a number of further changes. */
   async until(changes: number): Promise<void> {
     const end = this.changes + changes;
-    while (this.changes < end) await new Promise((resolve) => setTimeout(resolve, 10));
+    while (this.changes < end) await delay(10);
   }
 
   async stop(): Promise<void> {
@@ -139,11 +125,8 @@ class Load implements AsyncDisposable {
 /** Checks that a backup is complete, and returns its number of items. */
 async function verifyBackup(folder: string, databaseUrl: string): Promise<number> {
   const environment = { DATABASE_URL: databaseUrl, CONTENT: `${folder}/backup/files` };
-  const { code, stdout, stderr } = await mediaHere(
-    folder,
-    ["verify", "--content", "--json"],
-    environment,
-  );
+  const verify = ["verify", "--content", "--json"];
+  const { code, stdout, stderr } = await mediaHere(folder, verify, environment);
   assertEquals([code, stderr, stdout.split("\n").length], [0, "", 2], stdout);
   const { summary } = JSON.parse(stdout);
   assertEquals(summary, { ...summary, missing: 0, different: 0, failed: 0, unused: 0 });
@@ -163,14 +146,14 @@ async function backUpUnderLoad(
   await load.until(2 * ITEMS);
   for (const night of ["first", "second"]) {
     const done = await shell(`umask 022\n${command}`, folder, environment);
-    assertEquals({ night, ...done }, { night, code: 0, said: "" });
+    assertEquals({ night, ...done }, { night, ...DONE });
     await load.until(2 * ITEMS);
   }
   const left = [...Deno.readDirSync(folder)].map(({ name }) => name);
   assertEquals(left.filter((name) => name.startsWith("backup")), ["backup"]);
   const shown = await shell("find backup -perm /077 ! -path 'backup/files*'", folder);
   await load.stop();
-  assertEquals(shown, { code: 0, said: "" }, "others may read the catalogue");
+  assertEquals(shown, DONE, "others may read the catalogue");
   return load;
 }
 
@@ -179,14 +162,10 @@ needing(...NEEDS)(
   () =>
     inProject(async (folder) => {
       const path = `${folder}/data/catalogue.sqlite`;
-      const engine = openSqlite(sqliteAt(`${path}`));
+      const engine = openSqlite(sqliteAt(path));
       const environment = { DATABASE_URL: `sqlite:${path}`, CONTENT: `${folder}/data/files` };
       await (await openLedgerIn(`${folder}/data`)).close(); // as a server does
-      await using load = await backUpUnderLoad(
-        folder,
-        engine,
-        await backupProgram(),
-      );
+      await using load = await backUpUnderLoad(folder, engine, await backupProgram());
       const count = await verifyBackup(folder, `sqlite:${folder}/backup/catalogue.sqlite`);
       assert(count > ITEMS / 2, `${count} items`);
       assert((await Deno.stat(`${folder}/backup/catalogue.sqlite-ledger`)).size > 0);
@@ -207,17 +186,14 @@ needing(...NEEDS)(
       ) as Token;
       assertEquals([await statusOf(lost.token), await statusOf(later)], [410, 200]);
       await server.stop();
-      const restore = (await commandWith("rm -f")).match(/^(?:rm|cp|\(umask) .*$/gm)?.join("\n") ??
-        "";
-      assertEquals(await shell(restore, folder), { code: 0, said: "" });
+      const commands = (await commandWith("rm -f")).match(/^(?:rm|cp|\(umask) .*$/gm);
+      const restore = commands?.join("\n") ?? "";
+      assertEquals(await shell(restore, folder), DONE);
       await using restored = await ServerProcess.start(environment, folder);
       assertEquals(await statusOf(lost.token, restored), 200);
       assertEquals(await statusOf(later, restored), 404);
-      assertEquals(
-        (await mediaHere(folder, ["verify"], environment)).code,
-        1,
-        "content of later items",
-      );
+      const verified = await mediaHere(folder, ["verify"], environment);
+      assertEquals(verified.code, 1, "content of later items");
     }),
 );
 
@@ -246,10 +222,9 @@ needing(...NEEDS, ...POSTGRES, program("pg_dump"), program("pg_restore"))(
       await using _load = await backUpUnderLoad(folder, openPostgres(url), command, dumping);
       const restored = postgres.urlOf(await postgres.createDatabase());
       const away = "cp -r --preserve=mode backup away && rm -r backup && mv away backup"; // breaks hard links
-      assertEquals(await shell(away, folder), { code: 0, said: "" });
+      assertEquals(await shell(away, folder), DONE);
       const restore = inThatFolder(/pg_restore [^`]*/.exec(page)?.[0] ?? "");
-      const done = await shell(restore, folder, await serviceOf(restored, folder));
-      assertEquals(done, { code: 0, said: "" });
+      assertEquals(await shell(restore, folder, await serviceOf(restored, folder)), DONE);
       const count = await verifyBackup(folder, restored);
       assert(count > ITEMS / 2, `${count} items`);
     }),

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { newMetadata } from "../storage/storage_suite.ts";
-import { ALL_CACHES, type CacheName, CACHES, needsOf, startCache } from "../support/caches.ts";
+import { ALL_CACHES, type AnyCache, CACHES, needsOf, startCache } from "../support/caches.ts";
 import { Daemon, nginx } from "../support/daemon.ts";
 import { type Lateness, latenessOf, type Poll } from "../support/lateness.ts";
 import { openLocal } from "../support/local_storage.ts";
@@ -17,86 +17,89 @@ import { until as poll } from "../support/within.ts";
 const OFFSETS = [0, 50, 300, 1000, 2000];
 const METHODS = ["GET", "HEAD"];
 
-/** What a cache answered. */
-interface Observation {
-  /** Responses while the server was suspended, so that only the cache can have sent them. */
-  held: number;
-  /** Responses of the previous phase, by time. */
-  readonly stale: string[];
-}
-
-type Observations = ReadonlyMap<CacheName, Observation>;
-
 /**
- * Goes through a brownout and the sunset with every installed cache. Caches use the machine's
- * clock, so this has to, too.
+ * A server that is about to have a brownout and its sunset, and every installed cache in front of it.
+ * Caches use the machine's clock, so this has to, too.
  */
-async function observe(): Promise<Observations> {
-  await using stack = new AsyncDisposableStack();
+async function openCaches<Name extends AnyCache>(
+  stack: AsyncDisposableStack,
+  names: readonly Name[],
+  { revalidates = false } = {},
+) {
   const { close, publish, folder } = stack.use(await openLocal());
   const { token } = await publish(newMetadata(), new Uint8Array(1000));
   await close();
   const PORT = String(freePort());
   const first = stack.use(await ServerProcess.start({ PORT }, folder)); // caches look for it
-  const observations = new Map<CacheName, Observation>();
-  const caches: { port: number; observation: Observation }[] = [];
-  for (const name of CACHES.filter((name) => missingOf(needsOf(name)) === "")) {
-    const { port } = stack.use(await startCache(name, first.port));
-    const observation: Observation = { held: 0, stale: [] };
-    observations.set(name, observation);
-    caches.push({ port, observation });
+  const target = `/audio/${token}`;
+  const etag = field(await requestRaw(first.port, "HEAD", target), "etag") ?? "";
+  const caches: { name: Name; port: number }[] = [];
+  for (const name of names.filter((name) => missingOf(needsOf(name)) === "")) {
+    const { port } = stack.use(await startCache(name, first.port, { revalidates }));
+    caches.push({ name, port });
   }
   await first.stop();
-
   const brownout = Math.ceil(Date.now() / 1000) * 1000 + 9000; // by then, all caches are filled
-  const [end, sunset] = [brownout + 3000, brownout + 11_000];
+  const [end, sunset] = [brownout + 4000, brownout + 12_000];
   const seconds = (instant: number) => new Date(instant).toISOString().slice(0, 19) + "Z";
-  const variables = {
+  const settings = {
     SUNSET_AT: seconds(sunset),
     BROWNOUTS: `${seconds(brownout)}/${seconds(end)}`,
     BROWNOUT_STATUS: "503",
     AFTER_SUNSET: "gone",
   };
-  const server = stack.use(await ServerProcess.start({ PORT, ...variables }, folder));
+  const { pid } = stack.use(await ServerProcess.start({ PORT, ...settings }, folder));
+  return { target, etag, caches, pid, brownout, end, sunset };
+}
+
+/**
+ * Goes through a brownout and the sunset with every cache that stores what it gets. Counts what each
+ * answers while the server is suspended, so that only the cache can have answered; and notes what each
+ * still answers of a past phase.
+ */
+async function observe() {
+  await using stack = new AsyncDisposableStack();
+  const { target, caches, pid, brownout, end, sunset } = await openCaches(stack, CACHES);
+  const observed = caches.map((cache) => ({ ...cache, held: 0, stale: new Array<string>() }));
 
   /**
    * Fills the caches, checks that they are filled, and requests again at the boundary and after it.
    */
   const cross = async (boundary: number, expected: number) => {
-    const asked = caches.flatMap(({ port, observation }) =>
+    const asked = observed.flatMap((cache) =>
       METHODS.flatMap((method) =>
         OFFSETS.map((offset) => ({
-          observation,
+          cache,
           offset,
           ask: async (by = method) =>
-            (await requestRaw(port, by, `/audio/${token}?${method}=${offset}`)).status,
+            (await requestRaw(cache.port, by, `${target}?${method}=${offset}`)).status,
         }))
       )
     );
     await Promise.all(asked.map(async ({ ask }) => assertEquals(await ask("GET"), 200)));
-    Deno.kill(server.pid, "SIGSTOP");
+    Deno.kill(pid, "SIGSTOP");
     let isStill = true;
-    const answers = Promise.all(asked.map(async ({ ask, observation }) => {
+    const answers = Promise.all(asked.map(async ({ ask, cache }) => {
       const status = await ask();
-      if (isStill && status === 200) observation.held++;
+      if (isStill && status === 200) cache.held++;
     }));
     try {
       await Promise.race([answers, until(Date.now() + 4000)]); // a busy machine is slow
     } finally {
       isStill = false;
-      Deno.kill(server.pid, "SIGCONT");
+      Deno.kill(pid, "SIGCONT");
     }
     await answers;
-    await Promise.all(asked.map(async ({ ask, observation, offset }) => {
+    await Promise.all(asked.map(async ({ ask, cache, offset }) => {
       await until(boundary + offset);
       const status = await ask();
-      if (status !== expected) observation.stale.push(`${status} after ${offset} ms`);
+      if (status !== expected) cache.stale.push(`${status} after ${offset} ms`);
     }));
   };
   await cross(brownout, 503);
   await until(end);
   await cross(sunset, 410);
-  return observations;
+  return observed;
 }
 
 /** Waits until a time, never a millisecond less, as timers may. */
@@ -109,9 +112,9 @@ async function until(instant: number): Promise<void> {
 for (const name of CACHES) {
   const test = needing(...needsOf(name));
   test(`${name} with default settings never serves a response of a past phase`, async () => {
-    const [observations] = await watched();
-    const held = 2 * METHODS.length * OFFSETS.length;
-    assertEquals(observations.get(name), { held, stale: [] });
+    const [observed] = await watched();
+    const { held, stale } = observed.find((cache) => cache.name === name) ?? {};
+    assertEquals([held, stale], [2 * METHODS.length * OFFSETS.length, []]);
   });
 }
 
@@ -121,33 +124,13 @@ for (const name of CACHES) {
  */
 async function follow(): Promise<Map<string, Lateness>> {
   await using stack = new AsyncDisposableStack();
-  const { close, publish, folder } = stack.use(await openLocal());
-  const { token } = await publish(newMetadata(), new Uint8Array(1000));
-  await close();
-  const PORT = String(freePort());
-  const first = stack.use(await ServerProcess.start({ PORT }, folder)); // caches look for it
-  const etag = field(await requestRaw(first.port, "HEAD", `/audio/${token}`), "etag") ?? "";
-  const polls: Poll[] = [];
-  for (const cache of ALL_CACHES.filter((name) => missingOf(needsOf(name)) === "")) {
-    const { port } = stack.use(await startCache(cache, first.port, { revalidates: true }));
-    const target = `/audio/${token}`;
-    polls.push(
-      { cache, port, method: "GET", target },
-      { cache, port, method: "HEAD", target: `${target}?head` },
-      { cache, port, method: "GET", target: `${target}?if`, fields: { "If-None-Match": etag } },
-    );
-  }
-  await first.stop();
-  const brownout = Math.ceil(Date.now() / 1000) * 1000 + 9_000; // by then, all caches are filled
-  const [end, sunset] = [brownout + 4_000, brownout + 12_000];
-  const seconds = (instant: number) => new Date(instant).toISOString().slice(0, 19) + "Z";
-  stack.use(
-    await ServerProcess.start({
-      PORT,
-      SUNSET_AT: seconds(sunset),
-      BROWNOUTS: `${seconds(brownout)}/${seconds(end)}`,
-    }, folder),
-  );
+  const opened = await openCaches(stack, ALL_CACHES, { revalidates: true });
+  const { target, etag, caches, brownout, end, sunset } = opened;
+  const polls = caches.flatMap(({ name: cache, port }): Poll[] => [
+    { cache, port, method: "GET", target },
+    { cache, port, method: "HEAD", target: `${target}?head` },
+    { cache, port, method: "GET", target: `${target}?if`, fields: { "If-None-Match": etag } },
+  ]);
   return await latenessOf(polls, [
     { start: 0, statuses: [200, 304] },
     { start: brownout, statuses: [503] },
@@ -156,12 +139,11 @@ async function follow(): Promise<Map<string, Lateness>> {
   ]);
 }
 
-let watching: Promise<[Observations, Map<string, Lateness>]> | undefined;
+let watching: ReturnType<typeof watch> | undefined;
 
 /** Watches all caches at once, since it takes half a minute. */
-function watched() {
-  return watching ??= Promise.all([observe(), follow()]);
-}
+const watch = () => Promise.all([observe(), follow()]);
+const watched = () => watching ??= watch();
 
 for (const name of ALL_CACHES) {
   needing(...needsOf(name))(

@@ -2,56 +2,27 @@
 
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { newMetadata } from "../storage/storage_suite.ts";
+import { apache, apacheModule, haproxy } from "../support/caches.ts";
 import { Daemon } from "../support/daemon.ts";
 import { openLocal } from "../support/local_storage.ts";
 import { fromRoot } from "../support/paths.ts";
-import { isFile, needing, program } from "../support/permissions.ts";
+import { needing, program } from "../support/permissions.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
 
-/** Where Debian puts the modules of Apache. */
-const MODULES = "/usr/lib/apache2/modules";
-
 /** Starts HAProxy. Where no type is configured, it compresses all. */
 function startHaproxy(origin: number): Promise<Daemon> {
-  return Daemon.start("haproxy", ({ port, folder }) => ({
-    args: ["-db", "-f", `${folder}/haproxy.cfg`],
-    files: {
-      "haproxy.cfg": `defaults
-        mode http
-        timeout connect 5s
-        timeout client 60s
-        timeout server 60s
-        compression algo gzip
-      listen all
-        bind 127.0.0.1:${port}
-        server one 127.0.0.1:${origin}
-`,
-    },
-  }));
+  return Daemon.start("haproxy", (place) => haproxy({ ...place, origin }, "compression algo gzip"));
 }
 
 /** Starts Apache, which compresses all, except what more lines of its configuration say. */
 function startApache(origin: number, lines = ""): Promise<Daemon> {
-  const modules = ["mpm_event", "authz_core", "env", "filter", "proxy", "proxy_http", "deflate"];
-  return Daemon.start("apache2", ({ port, folder }) => ({
-    args: ["-d", folder, "-f", `${folder}/apache.conf`, "-D", "FOREGROUND"],
-    files: {
-      "apache.conf": `${
-        modules.map((name) => `LoadModule ${name}_module ${MODULES}/mod_${name}.so\n`).join("")
-      }
-        ServerName test
-        Listen 127.0.0.1:${port}
-        PidFile ${folder}/pid
-        ErrorLog ${folder}/log
-        User www-data
-        Group www-data
-        ProxyPass / http://127.0.0.1:${origin}/
-        SetOutputFilter DEFLATE
-        ${lines}
-        `,
-    },
-  }));
+  return Daemon.start("apache2", (place) =>
+    apache(
+      { ...place, origin },
+      ["env", "filter", "deflate"],
+      `SetOutputFilter DEFLATE\n${lines}`,
+    ));
 }
 
 /** Serves an item, and passes what to request. */
@@ -64,13 +35,9 @@ async function withServer(body: (port: number, targets: string[]) => Promise<voi
   await body(server.port, targets);
 }
 
-const CONDITIONS: Record<string, string>[] = [{}, { "Range": "bytes=0-9999" }, {
-  "If-None-Match": "*",
-}];
-
-/** Checks that a GET has what its HEAD says. */
+/** Checks that a GET has what its HEAD says. A range, which a HEAD ignores, has as many bytes. */
 async function checkParity(port: number, target: string): Promise<void> {
-  for (const condition of CONDITIONS) {
+  for (const condition of [{}, { Range: "bytes=0-9999" }, { "If-None-Match": "*" }]) {
     const fields = { "Accept-Encoding": "gzip", ...condition };
     const note = `${target} ${JSON.stringify(condition)}`;
     const get = await requestRaw(port, "GET", target, fields);
@@ -114,12 +81,7 @@ needing("processes", program("haproxy"))(
     }),
 );
 
-const APACHE = [
-  program("apache2"),
-  { what: "Apache's modules", isMet: () => isFile(`${MODULES}/mod_deflate.so`) },
-];
-
-needing("processes", ...APACHE)(
+needing("processes", program("apache2"), apacheModule("deflate"))(
   "Apache that compresses everything needs the line in README, and with it a GET is as its HEAD says",
   () =>
     withServer(async (origin, targets) => {

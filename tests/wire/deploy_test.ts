@@ -48,6 +48,18 @@ async function publishIntoBucket(databaseUrl: string, length: number) {
   return { token, bucket: store().environment(prefix) };
 }
 
+/** Returns what the gate says of the last whole day. */
+async function gateOn(DATABASE_URL: string, folder: string) {
+  const words = ["usage", "--gate", "1", "--json"];
+  return await mediaHere(folder, words, { DATABASE_URL, CONTENT: "none" });
+}
+
+/** Returns the calls to /audio on record. */
+async function callsTo(DATABASE_URL: string, folder: string): Promise<number> {
+  const { stdout } = await gateOn(DATABASE_URL, folder);
+  return JSON.parse(stdout).routes[0].calls;
+}
+
 async function newDatabase(): Promise<string> {
   return postgres().urlOf(await postgres().createDatabase(), bouncer().port);
 }
@@ -101,9 +113,7 @@ test("on Deno Deploy, a server serves public URLs, and content, too, once it has
       "none: public URLs only",
       bucket["CONTENT"],
     ]);
-    const usage = await mediaHere(folder, ["usage", "--days", "1", "--json"], linksOnly);
-    const { routes } = JSON.parse(usage.stdout);
-    assertEquals(routes[0].calls, 8, usage.stdout);
+    assertEquals(await callsTo(DATABASE_URL, folder), 8);
     assertEquals(await Array.fromAsync(Deno.readDir(folder)), []);
   }));
 
@@ -129,9 +139,7 @@ test("on Deno Deploy, a time without a server is no gap, and the gate is clear w
       await pass(minutes);
     }
     const gapsSeen = async () => {
-      const { code, stdout } = await mediaHere(folder, ["usage", "--gate", "1", "--json"], {
-        ...{ DATABASE_URL, CONTENT: "none" },
-      });
+      const { code, stdout } = await gateOn(DATABASE_URL, folder);
       assertEquals(code, 0, stdout);
       return JSON.parse(stdout).gaps.map(({ kind }: { kind: string }) => kind);
     };
@@ -158,10 +166,7 @@ test("on Deno Deploy, a server stops in time during a download, with its counts 
     assert(seconds < 10, `${seconds} s`); // elsewhere, a server waits for so long
     const { requestsMs, closeMs } = DEPLOY_TIME_LIMITS;
     assert(requestsMs + closeMs < 5_000, "a busy machine may need longer, but a quiet one may not");
-    const usage = await mediaHere(folder, ["usage", "--days", "1", "--json"], {
-      ...{ DATABASE_URL, CONTENT: "none" },
-    });
-    assertEquals(JSON.parse(usage.stdout).routes[0].calls, 1, usage.stdout);
+    assertEquals(await callsTo(DATABASE_URL, folder), 1);
   }));
 
 test("on Deno Deploy, an item that is served after the signal is on record", () =>

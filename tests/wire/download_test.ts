@@ -1,6 +1,7 @@
 /** Downloads that clients abort, and content larger than the memory that a process may use. */
 
 import { assert, assertEquals } from "@std/assert";
+import { delay } from "@std/async/delay";
 import { sqliteAt } from "../../lib/database/place.ts";
 import { openEngine } from "../../lib/storage/engines/sqlite.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
@@ -89,9 +90,10 @@ async function checkAborts(server: ServerProcess, path: string, storePort?: numb
   await round(aborts());
   const after = await settled(server.pid, storePort);
   assertEquals(after.content, 0);
-  assert(after.connections <= SIDE_BY_SIDE, `${after.connections} connections to the store`);
-  assert(after.files <= before.files + 5, `open files grew from ${before} to ${after}`);
-  assert(after.megabytes < before.megabytes + 80, `memory grew from ${before} to ${after}`);
+  const held = `from ${JSON.stringify(before)} to ${JSON.stringify(after)}`;
+  assert(after.connections <= SIDE_BY_SIDE, held);
+  assert(after.files <= before.files + 5, held);
+  assert(after.megabytes < before.megabytes + 80, held);
   const range = { Range: "bytes=-5" };
   assertEquals((await requestRaw(server.port, "GET", path, range)).content, new Uint8Array(5));
 }
@@ -103,12 +105,12 @@ const SIDE_BY_SIDE = 4;
 const TIMEOUT = 120_000;
 
 /** What a process holds after closing what its clients left, at the latest after the timeout. */
-async function settled(pid: number, storePort?: number): Promise<Held> {
+async function settled(pid: number, storePort?: number): Promise<ReturnType<typeof heldBy>> {
   const started = performance.now();
-  let held = Held.by(pid, storePort);
+  let held = heldBy(pid, storePort);
   while (performance.now() - started < TIMEOUT) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    const next = Held.by(pid, storePort);
+    await delay(50);
+    const next = heldBy(pid, storePort);
     const isSettled = next.content === 0 && next.connections <= SIDE_BY_SIDE;
     if (isSettled && next.files === held.files) return next;
     held = next;
@@ -116,36 +118,35 @@ async function settled(pid: number, storePort?: number): Promise<Held> {
   return held;
 }
 
-class Held {
-  private constructor(
-    /** Open file descriptors. */
-    readonly files: number,
-    /** Of these, content of items. */
-    readonly content: number,
-    /** Of these, connections to the store. */
-    readonly connections: number,
-    /** Resident memory. */
-    readonly megabytes: number,
-  ) {}
+/**
+ * Returns what a process holds: open file descriptors, how many of these are of content and how many
+ * are connections to the store, and its resident memory.
+ */
+function heldBy(pid: number, storePort?: number) {
+  const links = [...Deno.readDirSync(`/proc/${pid}/fd`)].map(({ name }) => {
+    try {
+      return Deno.readLinkSync(`/proc/${pid}/fd/${name}`);
+    } catch {
+      return ""; // closed meanwhile
+    }
+  });
+  const sockets = storePort === undefined ? new Set() : socketsTo(storePort);
+  return {
+    files: links.length,
+    content: links.filter((link) => /\/files\/..\/[0-9a-f]{64}$/.test(link)).length,
+    connections: links.filter((link) => sockets.has(link)).length,
+    megabytes: memoryOf(pid, "VmRSS"),
+  };
+}
 
-  static by(pid: number, storePort?: number): Held {
-    const links = [...Deno.readDirSync(`/proc/${pid}/fd`)].map(({ name }) => {
-      try {
-        return Deno.readLinkSync(`/proc/${pid}/fd/${name}`);
-      } catch {
-        return ""; // closed meanwhile
-      }
-    });
-    const content = links.filter((link) => /\/files\/..\/[0-9a-f]{64}$/.test(link)).length;
-    const sockets = storePort === undefined ? new Set() : socketsTo(storePort);
-    const connections = links.filter((link) => sockets.has(link)).length;
-    const resident = /VmRSS:\s+(\d+) kB/.exec(Deno.readTextFileSync(`/proc/${pid}/status`))?.[1];
-    return new Held(links.length, content, connections, Math.round(Number(resident) / 1024));
-  }
-
-  toString(): string {
-    return `${this.files} files open (${this.content} of content, ${this.connections} to the ` +
-      `store), ${this.megabytes} MB`;
+/** Returns a size of a process, in MB; 0 if it has ended. */
+function memoryOf(pid: number, name: "VmRSS" | "VmHWM"): number {
+  try {
+    const sizes = Deno.readTextFileSync(`/proc/${pid}/status`);
+    return Math.round(Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(sizes)?.[1] ?? 0) / 1024);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return 0;
+    throw error;
   }
 }
 
@@ -166,15 +167,7 @@ const megabytes = () => Number(Deno.env.get("MEGABYTES") ?? 200);
 const GROWTH = 120;
 
 /** Returns the peak memory of a process so far, in MB; 0 if it has ended. */
-function peakOf(pid: number): number {
-  try {
-    const peak = /VmHWM:\s+(\d+) kB/.exec(Deno.readTextFileSync(`/proc/${pid}/status`))?.[1];
-    return Math.round(Number(peak ?? 0) / 1024);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return 0;
-    throw error;
-  }
-}
+const peakOf = (pid: number) => memoryOf(pid, "VmHWM");
 
 /** Makes a sparse file that is all zeros after its header. */
 async function makeFile(path: string, length: number): Promise<void> {
@@ -199,7 +192,7 @@ needing(...S3_STORE)(
         let peak = 0;
         while (isRunning) {
           peak = Math.max(peak, peakOf(child.pid));
-          await new Promise((resolve) => setTimeout(resolve, 20));
+          await delay(20);
         }
         const { code, stdout, stderr } = await output;
         assertEquals([code, withoutCreation(new TextDecoder().decode(stderr))], [0, ""]);
@@ -208,10 +201,8 @@ needing(...S3_STORE)(
       const small = await publish(1_000_000);
       const large = await publish(length);
       assertEquals(large.record.length, length);
-      assert(
-        large.peak < small.peak + GROWTH,
-        `${large.peak} MB, for a small one ${small.peak} MB`,
-      );
+      const peaks = `${large.peak} MB, for a small one ${small.peak} MB`;
+      assert(large.peak < small.peak + GROWTH, peaks);
 
       await using server = await ServerProcess.start(environment, folder);
       const path = `/media/${large.record.token}`;
@@ -224,7 +215,7 @@ needing(...S3_STORE)(
       const reader = (await fetch(server.origin + path)).body?.getReader();
       assert(reader !== undefined);
       let read = (await reader.read()).value?.length ?? 0;
-      await new Promise((resolve) => setTimeout(resolve, 1_000)); // the client does not read meanwhile
+      await delay(1_000); // the client does not read meanwhile
       const idle = peakOf(server.pid);
       for (let chunk; (chunk = (await reader.read()).value) !== undefined;) read += chunk.length;
       const after = peakOf(server.pid);

@@ -1,6 +1,7 @@
 /** What one process publishes or unpublishes shows in the HEAD and GET of every server. */
 
 import { assert, assertEquals } from "@std/assert";
+import { delay } from "@std/async/delay";
 import type { Token } from "../../lib/storage/token.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openLocal } from "../support/local_storage.ts";
@@ -9,12 +10,12 @@ import { needing, shared } from "../support/permissions.ts";
 import { PGBOUNCER, startPgBouncer } from "../support/pgbouncer.ts";
 import { openEngine } from "../support/postgres_engine.ts";
 import { PostgresServer } from "../support/postgres.ts";
+import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
+import { until } from "../support/within.ts";
 
 const postgres = shared(PGBOUNCER, () => PostgresServer.start());
 const bouncer = shared(PGBOUNCER, () => startPgBouncer(postgres()));
-
-const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** The true state of an item, as a status. */
 type Status = 404 | 200 | 410;
@@ -68,9 +69,7 @@ class Truth {
     if (change !== undefined) change.doneAt = doneAt;
   }
 
-  /**
-   * Returns the allowed statuses of a response: more than one, if the item changed at that time.
-   */
+  /** Returns the allowed statuses of a response: more than one, if the item changed at that time. */
   statusesOf({ token, sentAt, receivedAt }: Observation): Status[] {
     const changes = this.#changes.get(token) ?? [];
     const states: Change[] = [{ status: 404, begunAt: -Infinity, doneAt: -Infinity }, ...changes];
@@ -134,7 +133,7 @@ class Callers {
       await response.body?.cancel();
       const { status } = response;
       this.observations.push({ server: origin, method, token: asked, status, sentAt, receivedAt });
-      await pause(PACE);
+      await delay(PACE);
     }
   }
 }
@@ -185,14 +184,14 @@ for (const { what, bound, heads, rounds, isCommand, databases } of CASES) {
         truth.begin(token, status, Date.now());
         await change();
         truth.end(token, Date.now());
-        await pause(1.5 * bound);
+        await delay(1.5 * bound);
       };
 
       let { token } = newMetadata();
       const callers = new Callers([one, other], () => token, heads);
       for (let round = 0; round < rounds; round++) {
         const content = crypto.getRandomValues(new Uint8Array(100));
-        await pause(bound * (1 + Math.random()));
+        await delay(bound * (1 + Math.random()));
         await during(token, 200, () => subject.publish({ ...newMetadata(), token }, content));
         await during(token, 410, async () => {
           if (!isCommand) await storage.unpublish(token, Date.now());
@@ -222,20 +221,13 @@ needing("processes")(
       await subject.publish(newMetadata(), new Uint8Array(16_385)),
     ];
     await using server = await ServerProcess.start({}, subject.folder);
-    const get = async ({ token }: { token: Token }) => {
-      const response = await fetch(`${server.origin}/media/${token}`);
-      await response.body?.cancel();
-      return response.status;
-    };
+    const get = async ({ token }: { token: Token }) =>
+      (await requestRaw(server.port, "GET", `/media/${token}`)).status;
     for (const item of [long, long, short, short]) assertEquals(await get(item), 200);
     await subject.damage(long, undefined);
     assertEquals(await get(long), 503);
     for (const item of [short, short]) assertEquals(await get(item), 200);
     await subject.damage(short, undefined);
-    const lostAt = Date.now();
-    while (await get(short) === 200) {
-      assert(Date.now() - lostAt < 10_000, "a GET is answered from memory for too long");
-      await pause(PACE);
-    }
+    await until("the loss in a GET", async () => await get(short) === 503, 10_000);
   },
 );

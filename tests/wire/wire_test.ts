@@ -4,6 +4,7 @@ import { newToken } from "../../lib/storage/token.ts";
 import { checkParity, checkProblem } from "../server/request_table.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { callsIn, openLedgerIn, openLocal } from "../support/local_storage.ts";
+import { run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { field, requestHead, requestRaw } from "../support/raw_http.ts";
@@ -116,12 +117,13 @@ test("a server process refuses to start with a reason", async () => {
     ],
   ];
   for (const [environment, reason] of refusals) {
-    const { code, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "--quiet", "--no-prompt", "--allow-all", fromRoot("main.ts")],
+    const options = {
       env: { ...storageIn(folder), HOST: "127.0.0.1", PORT: "0", NO_COLOR: "1", ...environment },
       signal: AbortSignal.timeout(60_000), // if it starts after all
-    }).output();
-    const said = new TextDecoder().decode(stderr).replace(/^(?:\{.*\}\n)+/, ""); // the log
+    };
+    const words = ["run", "--quiet", "--no-prompt", "--allow-all", fromRoot("main.ts")];
+    const { code, errors } = await run(options, Deno.execPath(), ...words);
+    const said = errors.replace(/^(?:\{.*\}\n)+/, ""); // the log
     assert(said.startsWith("media-head cannot start: "), said);
     assertMatch(said, reason);
     assertEquals(code, 1);
@@ -167,13 +169,13 @@ test("a server process is healthy only while its content folder is in place", as
   const { token } = await subject.publish(newMetadata(), CONTENT);
   await using server = await ServerProcess.start({}, folder);
   const statuses = async () => {
-    const targets = ["/healthz", `/media/${newToken()}`, `/media/${token}`];
-    const answers = await Promise.all(
-      targets.flatMap((target) =>
-        ["HEAD", "GET"].map((method) => requestRaw(server.port, method, target))
-      ),
-    );
-    return answers.map(({ status }) => status);
+    const all: number[] = [];
+    for (const target of ["/healthz", `/media/${newToken()}`, `/media/${token}`]) {
+      for (const method of ["HEAD", "GET"]) {
+        all.push((await requestRaw(server.port, method, target)).status);
+      }
+    }
+    return all;
   };
   await Deno.rename(`${folder}/files`, `${folder}/moved`);
   assertEquals(await statuses(), [503, 503, 404, 404, 503, 503]);
