@@ -52,21 +52,17 @@ needing("files")(
   "readVariables() refuses a file that cannot be used, with the reason",
   () =>
     inFolder(async (folder) => {
-      const rows: (readonly [reason: string, make: (path: string) => Promise<void>])[] = [
-        [
-          "it is not UTF-8)",
-          (path) => Deno.writeFile(path, Uint8Array.of(35, 0xe9, 10, 65, 61, 49)),
-        ],
+      type Row = [reason: string, make: (path: string) => Promise<void>];
+      const file = (text: string) => (path: string) => Deno.writeTextFile(path, text);
+      const notUtf8 = Uint8Array.of(35, 0xe9, 10, 65, 61, 49);
+      const quotes = [`A="1`, "A='./data/files\nB=2\nC='3'", "A=`1\nB='`'", "  export A = '\n'"];
+      const rows: Row[] = [
+        ["it is not UTF-8)", (path) => Deno.writeFile(path, notUtf8)],
         ["it is not a file)", (path) => Deno.mkdir(path)],
         ["it is not a file)", (path) => Deno.symlink("/dev/null", path)],
         ["No such file ", (path) => Deno.symlink("/nowhere", path)],
-        ["line 2 is not NAME=VALUE)", (path) => Deno.writeTextFile(path, "A=1\nPORT: 80\nB=1")],
-        ...[`A="1`, "A='./data/files\nB=2\nC='3'", "A=`1\nB='`'", "  export A = '\n'"].map((text) =>
-          [
-            "line 2: a quote is not closed)",
-            (path: string) => Deno.writeTextFile(path, `# '\n${text}\n`),
-          ] as const
-        ),
+        ["line 2 is not NAME=VALUE)", file("A=1\nPORT: 80\nB=1")],
+        ...quotes.map((text): Row => ["line 2: a quote is not closed)", file(`# '\n${text}\n`)]),
       ];
       for (const [index, [reason, make]] of rows.entries()) {
         const path = `${folder}/${index}`;
