@@ -10,7 +10,7 @@ import { newMetadata } from "../storage/storage_suite.ts";
 import { openIn } from "../support/local_storage.ts";
 
 /** How much to publish. */
-export interface Extent {
+interface Extent {
   readonly hot: number;
   readonly cold: number;
   /** Bytes of an item that is sent whole. */

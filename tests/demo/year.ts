@@ -100,7 +100,7 @@ function callsFrom(start: number): { readonly at: number; readonly caller: Calle
 }
 
 /** What there is at the end of the year. */
-export interface Year extends AsyncDisposable {
+interface Year extends AsyncDisposable {
   /** The deprecated path of an item. */
   readonly sample: string;
   /** Answers a request as the server would at that instant. */

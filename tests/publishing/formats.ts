@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert";
 
 /** A format: a file's name, how ffmpeg makes it, and the media type that is detected. */
-export type Format = readonly [name: string, args: readonly string[], type: string];
+type Format = readonly [name: string, args: readonly string[], type: string];
 
 const lavfi = (graph: string) => ["-f", "lavfi", "-i", graph];
 /** A spoken sentence, one of the files that `prepare()` makes, as are those below. */

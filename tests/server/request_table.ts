@@ -26,14 +26,14 @@ interface Outcome {
 }
 
 /** A request, and the expected response. */
-export interface Row extends Outcome {
+interface Row extends Outcome {
   readonly what: string;
   readonly target: string;
   readonly fields: Readonly<Record<string, string>> | undefined;
 }
 
 /** The items that the table requests. */
-export interface TableItems {
+interface TableItems {
   readonly audio: PublishedItem;
   readonly video: PublishedItem;
   /** At public URLs where nothing listens. */
@@ -49,7 +49,7 @@ export interface TableItems {
 }
 
 /** The content of the table's audio item. */
-export const AUDIO = Uint8Array.from({ length: 1000 }, (_, index) => index % 251);
+const AUDIO = Uint8Array.from({ length: 1000 }, (_, index) => index % 251);
 const VIDEO = Uint8Array.from({ length: 300 }, (_, index) => index % 17);
 
 /** 2001-09-09T01:46:40Z, a Sunday. */

@@ -35,7 +35,7 @@ export async function launchBrowser(): Promise<Browser> {
   });
 }
 
-export type { Browser, BrowserContextOptions, Page };
+export type { BrowserContextOptions, Page };
 
 /** Returns what axe finds wrong with a page's accessibility, and what it could not decide. */
 export async function checkAccessibility(page: Page) {

@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import { endingWithTests } from "./child.ts";
 import { installTarball, NPM } from "./npm.ts";
 import { shared } from "./permissions.ts";
-import { accepts, freePort } from "./ports.ts";
+import { freePort } from "./ports.ts";
 import { until, within } from "./within.ts";
 
 /** The releases of Node on which it runs. */
@@ -16,7 +16,7 @@ export const installedFront = () => shared(NPM, () => installTarball());
 const PROGRAM = "node_modules/@media-head/lifecycle/usage/lifecycle_program.js";
 
 /** How to run it. */
-export interface FrontOptions {
+interface FrontOptions {
   /** The folder in which it is installed. */
   readonly folder: string;
   /** The release of Node. */
@@ -142,9 +142,6 @@ export class FrontProcess implements AsyncDisposable {
     await this.end();
   }
 }
-
-/** Waits until a port accepts connections. */
-export const listening = (port: number) => until(`port ${port}`, () => accepts(port));
 
 /** Decodes each byte as one character; those of the range 80 to 9F are not used in tests. */
 const latin1 = new TextDecoder("latin1");

@@ -15,7 +15,7 @@ const WORDS: Readonly<Record<number, readonly [text: string, json: string]>> = {
 };
 
 /** A gap in the JSON. */
-export interface JsonGap {
+interface JsonGap {
   readonly kind: string;
   readonly routes: readonly string[];
   readonly start: string;
@@ -24,7 +24,7 @@ export interface JsonGap {
 }
 
 /** A verdict, as the gate says it in each way. */
-export interface Verdict {
+interface Verdict {
   readonly status: number;
   readonly text: string;
   readonly json: {

@@ -12,7 +12,7 @@ export interface Poll {
 }
 
 /** A phase: when it begins, and the statuses that it answers with. Times are in milliseconds. */
-export interface Phase {
+interface Phase {
   readonly start: number;
   readonly statuses: readonly number[];
 }

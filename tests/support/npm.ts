@@ -54,7 +54,7 @@ const OF_APPLICATIONS = [
 const RUNTIME = /^(\w+)@npm:((?:node|@oven\/bun)-linux-x64)@(.+)$/;
 
 /** How {@linkcode installTarball} prepares a folder. */
-export interface InstallOptions {
+interface InstallOptions {
   /** What is installed beside the tarball. Default: what applications have. */
   readonly packages?: readonly string[];
   /** A name for these packages, which all files that give it have in common. */

@@ -123,7 +123,7 @@ export interface Fate {
 }
 
 /** The fate of most. */
-export const PROMPT: Fate = { done: 100, heard: 50 };
+const PROMPT: Fate = { done: 100, heard: 50 };
 
 /** The fate of what is sent from a process that is cut off. */
 const CUT: Fate = { broken: 100 };

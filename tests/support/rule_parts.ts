@@ -85,7 +85,7 @@ const restored: Schedule = async ({ world: { records: [record] }, start, pass })
   await pass(20 * SECOND);
 };
 
-export interface Part extends LeftOut {
+interface Part extends LeftOut {
   readonly part: string;
   readonly schedule: Schedule;
   /** What the gate says. */

@@ -44,7 +44,8 @@ export const STORE_DOMAIN = "store.test";
 
 /** Its credentials. The secret must not be logged. */
 export const SECRET_KEY = "keep-this-out-of-logs";
-export const [ACCESS_KEY, REGION] = ["test:tester", "us-east-1"];
+export const ACCESS_KEY = "test:tester";
+const REGION = "us-east-1";
 
 /** The key, with the same secret, of a user who may do only what the bucket's access list says. */
 export const READER_KEY = "test:reader";

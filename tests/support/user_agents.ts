@@ -2,7 +2,7 @@
 
 import { OTHER } from "../../lib/lifecycle/user_agent.ts";
 
-export const TOKEN = "7f9c24e8-3b12-4fef-91e0-56a2d5a7bb2e";
+const TOKEN = "7f9c24e8-3b12-4fef-91e0-56a2d5a7bb2e";
 const WEBKIT = "AppleWebKit/605.1.15 (KHTML, like Gecko)";
 const IPHONE = `Mozilla/5.0 (iPhone; CPU iPhone OS 17_2 like Mac OS X) ${WEBKIT}`;
 const ANDROID = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko)";

@@ -8,7 +8,7 @@ import { Buffer } from "node:buffer";
 import { DatabaseSync } from "node:sqlite";
 
 /** An item, with its digest in base64, too. */
-export interface Item {
+interface Item {
   readonly token: string;
   readonly type: string;
   readonly length: number;
