@@ -9,9 +9,9 @@ import { DAY_MS } from "../lib/http/timestamp.ts";
 import { copyProject } from "./support/copy.ts";
 import { openLocal } from "./support/local_storage.ts";
 import { inFolder } from "./support/media_cli.ts";
-import { run } from "./support/npm.ts";
 import { needing } from "./support/permissions.ts";
 import { field, requestRaw } from "./support/raw_http.ts";
+import { mustRun, runProgram } from "./support/run.ts";
 import { ServerProcess, storageIn, taskFlags } from "./support/server.ts";
 import { newMetadata } from "./storage/storage_suite.ts";
 
@@ -31,15 +31,15 @@ async function callOnce(
 /** Runs the program of a copy of the project, on storage in a folder. */
 function runMain(main: string, folder: string, ...words: string[]) {
   const env = { ...storageIn(folder), PORT: "8000", NO_COLOR: "1" };
-  return run({ env }, Deno.execPath(), "run", ...taskFlags(main), main, ...words);
+  return runProgram(Deno.execPath(), ["run", ...taskFlags(main), main, ...words], { env });
 }
 
 /** Returns the page for the owner of the client. */
 async function ownerPage(main: string, folder: string): Promise<string> {
   const page = join(dirname(main), "page.html");
   const words = ["media", "usage", "--client", "app Overcast", "--html", page];
-  const { code, errors } = await runMain(main, folder, ...words);
-  assertEquals(code, 0, errors);
+  const { code, stderr } = await runMain(main, folder, ...words);
+  assertEquals(code, 0, stderr);
   return await Deno.readTextFile(page);
 }
 
@@ -52,8 +52,7 @@ needing("processes")(
       copyProject(folder, []);
       const main = join(folder, "main.ts");
       for (const words of [["check", "main.ts", "lib"], ["lint", "main.ts"]]) {
-        const { code, errors } = await run(folder, Deno.execPath(), ...words);
-        assertEquals(code, 0, errors);
+        await mustRun(Deno.execPath(), words, { cwd: folder });
       }
 
       const server = await ServerProcess.start(
@@ -91,13 +90,16 @@ needing("processes")(
 
       const media = (...words: string[]) => runMain(main, subject.folder, "media", ...words);
       const gate = await media("usage", "--gate", "1");
-      assertEquals([gate.code, gate.errors], [1, ""]);
-      assertMatch(gate.text, /^Still called: 1 call to \/audio\/:token /);
-      assertMatch(gate.text, /^\/video\/:token: unknown\b.* no process /m);
-      assertMatch((await media("usage")).text, /\/audio\/:token: called, 1 call, .* Sunset: 2998/);
+      assertEquals([gate.code, gate.stderr], [1, ""]);
+      assertMatch(gate.stdout, /^Still called: 1 call to \/audio\/:token /);
+      assertMatch(gate.stdout, /^\/video\/:token: unknown\b.* no process /m);
+      assertMatch(
+        (await media("usage")).stdout,
+        /\/audio\/:token: called, 1 call, .* Sunset: 2998/,
+      );
       const shown = await media("show", token);
-      assertMatch(shown.text, new RegExp(`\nHEAD /media/${token}\n200\n`));
-      assert(!shown.text.includes("/audio/"), shown.text);
+      assertMatch(shown.stdout, new RegExp(`\nHEAD /media/${token}\n200\n`));
+      assert(!shown.stdout.includes("/audio/"), shown.stdout);
       const mailed = await ownerPage(main, subject.folder);
       assertMatch(mailed, /paths that were removed<\/h1>/);
       assertMatch(
@@ -112,8 +114,8 @@ needing("processes")(
       assertEquals(messages.length, 1);
       assertMatch(String(messages[0]), new RegExp(`^/audio/:token .* ${since}, .* app Overcast$`));
       const checked = await runMain(main, subject.folder, "--check");
-      assertEquals(checked.code, 0, checked.errors);
-      const lines = checked.text.split("\n").filter((line) => line.startsWith("Warning: "));
+      assertEquals(checked.code, 0, checked.stderr);
+      const lines = checked.stdout.split("\n").filter((line) => line.startsWith("Warning: "));
       assertEquals(lines, [`Warning: ${messages[0]}`]);
     }),
 );

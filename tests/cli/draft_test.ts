@@ -9,6 +9,7 @@ import { fromRoot } from "../support/paths.ts";
 import { needing, program } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { Relay } from "../support/relay.ts";
+import { mustRun } from "../support/run.ts";
 import { until, within } from "../support/within.ts";
 
 const LIFECYCLE = ["run", "--quiet", "--allow-all", fromRoot("lib/usage/lifecycle_program.ts")];
@@ -107,11 +108,7 @@ async function run(folder: string, umask: string, args: readonly string[]): Prom
   const module = args[0] === "media"
     ? ["run", "--quiet", "--allow-all", fromRoot("main.ts")]
     : LIFECYCLE;
-  const command = new Deno.Command("bash", {
-    args: ["-c", `umask ${umask}; exec "$@"`, "bash", Deno.execPath(), ...module, ...args],
-    env: { DATABASE_URL: `sqlite:${folder}/catalogue.sqlite`, CONTENT: `${folder}/files` },
-    stdin: "null",
-  });
-  const { success, stderr } = await command.output();
-  assert(success, new TextDecoder().decode(stderr));
+  const words = ["-c", `umask ${umask}; exec "$@"`, "bash", Deno.execPath(), ...module, ...args];
+  const env = { DATABASE_URL: `sqlite:${folder}/catalogue.sqlite`, CONTENT: `${folder}/files` };
+  await mustRun("bash", words, { env });
 }

@@ -17,6 +17,7 @@ import { fromRoot, SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { LINUX, needing, program, shared } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { requestRaw } from "../support/raw_http.ts";
+import { runProgram } from "../support/run.ts";
 import { ServerProcess } from "../support/server.ts";
 import { iso } from "../publishing/containers.ts";
 import { wav } from "../support/wav.ts";
@@ -509,12 +510,10 @@ needing("processes", LINUX, program("bash"), program("jq"))(
       const run = async (recipe: string) => {
         const command = `deno task --quiet --cwd '${fromRoot(".")}' media "$@"`;
         return await result(
-          new Deno.Command("bash", {
-            args: ["-c", `media-head() { ${command}; }\n${recipe}`],
+          runProgram("bash", ["-c", `media-head() { ${command}; }\n${recipe}`], {
             cwd: `${folder}/files here`,
             env: { ...env, PATH: `${folder}/bin:${env?.["PATH"]}` },
             ...clearEnv === undefined ? {} : { clearEnv },
-            ...{ stdin: "null", stdout: "piped", stderr: "piped" },
           }),
         );
       };

@@ -2,10 +2,11 @@
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { copy } from "../support/copy.ts";
-import { type CommandResult, inFolder, media, mediaHere, result } from "../support/media_cli.ts";
+import { inFolder, media, mediaHere } from "../support/media_cli.ts";
 import { fromRoot, SAMPLE_MP3 } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
+import { type CommandResult, runProgram } from "../support/run.ts";
 import { ServerProcess } from "../support/server.ts";
 import { DISK, SmallDisk } from "../support/small_disk.ts";
 import { until } from "../support/within.ts";
@@ -36,27 +37,18 @@ needing(...DISK)(
       const before = places.map((place) => [...Deno.readDirSync(place)].map(({ name }) => name));
 
       for (const place of places) {
-        const run = async (expected: RegExp, ...args: string[]) => {
+        const runMedia = async (expected: RegExp, ...args: string[]) => {
           check(await media(place, args), expected, `${place}: ${args}`);
         };
-        await run(/MyPod/, "usage");
-        await run(new RegExp(token), "list");
-        await run(new RegExp(token), "export");
-        await run(new RegExp(token), "show", token);
-        await run(/^1 item verified: 1 as published/, "verify", "--content");
+        await runMedia(/MyPod/, "usage");
+        await runMedia(new RegExp(token), "list");
+        await runMedia(new RegExp(token), "export");
+        await runMedia(new RegExp(token), "show", token);
+        await runMedia(/^1 item verified: 1 as published/, "verify", "--content");
         const args = ["run", "--quiet", "--allow-all", fromRoot("lib/usage/lifecycle_program.ts")];
         const record = ["usage", "--database", `sqlite:${place}/catalogue.sqlite-ledger`];
-        check(
-          await result(
-            new Deno.Command(Deno.execPath(), {
-              args: [...args, ...record],
-              stdout: "piped",
-              stderr: "piped",
-            }),
-          ),
-          /MyPod/,
-          `${place}: lifecycle usage`,
-        );
+        const ended = await runProgram(Deno.execPath(), [...args, ...record]);
+        check(ended, /MyPod/, `${place}: lifecycle usage`);
       }
       const after = places.map((place) => [...Deno.readDirSync(place)].map(({ name }) => name));
       assertEquals(after, before);

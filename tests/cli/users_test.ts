@@ -5,7 +5,8 @@ import { newToken } from "../../lib/storage/token.ts";
 import { openLedgerIn } from "../support/local_storage.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing, shared } from "../support/permissions.ts";
-import { type CommandResult, inFolder } from "../support/media_cli.ts";
+import { inFolder } from "../support/media_cli.ts";
+import type { CommandResult } from "../support/run.ts";
 import { Installation, type User, USERS } from "../support/users.ts";
 
 const installation = shared(USERS, () => Installation.make());

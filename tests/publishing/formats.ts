@@ -1,6 +1,6 @@
 /** Files of many formats, made by Debian's ffmpeg and espeak-ng. */
 
-import { assertEquals } from "@std/assert";
+import { mustRun } from "../support/run.ts";
 
 /** A format: a file's name, how ffmpeg makes it, and the media type that is detected. */
 type Format = readonly [name: string, args: readonly string[], type: string];
@@ -288,21 +288,9 @@ function withPicturesOfChapters(mp4: Uint8Array): Uint8Array {
   return joined(mp4.subarray(0, sound + 4), reference, mp4.subarray(sound + 4));
 }
 
-/** Runs a program to its end, which must be a good one. */
-async function run(
-  command: string,
-  args: readonly string[],
-  cwd?: string,
-): Promise<string> {
-  const options = { args: [...args], stdin: "null" as const, ...cwd === undefined ? {} : { cwd } };
-  const { code, stdout, stderr } = await new Deno.Command(command, options).output();
-  assertEquals(code, 0, `${command} ${args.join(" ")}: ${new TextDecoder().decode(stderr)}`);
-  return new TextDecoder().decode(stdout);
-}
-
 /** Makes in a folder what the formats are made of. */
 export async function prepare(folder: string): Promise<void> {
-  await run("espeak-ng", ["-w", `${folder}/speech.wav`, "Any file that a publisher has."]);
+  await mustRun("espeak-ng", ["-w", `${folder}/speech.wav`, "Any file that a publisher has."]);
   const cue = "1\n00:00:00,100 --> 00:00:00,900\nHear, hear\n";
   await Deno.writeTextFile(`${folder}/subtitles.srt`, cue);
   const chapter = (number: number) =>
@@ -320,7 +308,7 @@ export async function prepare(folder: string): Promise<void> {
     ["silence.aac", ...lavfi("anullsrc=r=44100:cl=mono"), "-t", "60", ...AAC],
   ];
   for (const [name = "", ...args] of files) {
-    await run("ffmpeg", ["-v", "error", "-y", ...args, name], folder);
+    await mustRun("ffmpeg", ["-v", "error", "-y", ...args, name], { cwd: folder });
   }
 }
 
@@ -344,7 +332,7 @@ export async function makeAll(folder: string, source: string): Promise<void> {
       ...args.slice(inputs.length),
       `${folder}/${name}`,
     ]);
-    await run("ffmpeg", ["-v", "error", "-y", ...inputs, ...outputs], source);
+    await mustRun("ffmpeg", ["-v", "error", "-y", ...inputs, ...outputs], { cwd: source });
   }
   for (const [name, change] of Object.entries(CHANGES)) {
     const path = `${folder}/${name}`;

@@ -6,12 +6,11 @@ import { readVariables } from "../../lib/server/environment.ts";
 import { newToken } from "../../lib/storage/token.ts";
 import { copyProject } from "../support/copy.ts";
 import { inFolder } from "../support/media_cli.ts";
-import { run } from "../support/npm.ts";
 import { SAMPLE_MP3 } from "../support/paths.ts";
 import { needing, program } from "../support/permissions.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
+import { mustRun, runProgram } from "../support/run.ts";
 import { ServerProcess } from "../support/server.ts";
-import { within } from "../support/within.ts";
 
 needing("files")(
   "readVariables() takes every value as it stands in the file",
@@ -77,17 +76,11 @@ needing("processes", program("mkfifo"))(
   () =>
     inFolder(async (project) => {
       copyProject(project);
-      await new Deno.Command("mkfifo", { args: [`${project}/.env`] }).output();
+      await mustRun("mkfifo", [`${project}/.env`]);
       for (const args of [[], ["--check"], ["media", "list"]]) {
-        const process = new Deno.Command(Deno.execPath(), {
-          args: ["run", "--quiet", "--no-prompt", "--frozen", "-P", "main.ts", ...args],
-          cwd: project,
-          stdout: "piped",
-          stderr: "piped",
-        }).spawn();
-        const { code, stderr } = await within(`the end of ${args}`, process.output(), { process });
-        const reason = /\/\.env cannot be read \(it is not a file\)/;
-        assertMatch(new TextDecoder().decode(stderr), reason);
+        const words = ["run", "--quiet", "--no-prompt", "--frozen", "-P", "main.ts", ...args];
+        const { code, stderr } = await runProgram(Deno.execPath(), words, { cwd: project });
+        assertMatch(stderr, /\/\.env cannot be read \(it is not a file\)/);
         assertEquals(code, args[0] === "media" ? 2 : 1);
       }
     }),
@@ -109,8 +102,9 @@ needing("processes")(
       const usage = async () => {
         const env = { DEPRECATED_AT: "2026-11-21", DATABASE_URL: "sqlite:data/catalogue.sqlite" };
         const words = ["task", "--quiet", "media", "usage", "--json"];
-        const { code, text, errors } = await run({ cwd: project, env }, Deno.execPath(), ...words);
-        return `${code}: ${code === 0 ? text : errors}`;
+        const options = { cwd: project, env };
+        const { code, stdout, stderr } = await runProgram(Deno.execPath(), words, options);
+        return `${code}: ${code === 0 ? stdout : stderr}`;
       };
       await Deno.mkdir(`${project}/data`);
       const server = await start(`--allow-read=${project}`);
@@ -151,14 +145,14 @@ needing("processes")(
         const { INIT_CWD: _, DATABASE_URL: __, ...inherited } = Deno.env.toObject();
         const env = { ...inherited, NO_COLOR: "1", ...environment };
         const options = { cwd: project, clearEnv: true, env } as const;
-        return run(options, Deno.execPath(), "task", "--quiet", ...words);
+        return runProgram(Deno.execPath(), ["task", "--quiet", ...words], options);
       };
       const missing = /DATABASE_URL\) cannot be opened/;
       const changes = [["publish", "a.mp3"], ["import", "/dev/null"], ["unpublish", newToken()]];
       for (const words of changes) {
-        const { code, text, errors } = await runTask(["media", ...words]);
-        assertMatch(errors, missing);
-        assertEquals([code, text], [1, ""], errors);
+        const { code, stdout, stderr } = await runTask(["media", ...words]);
+        assertMatch(stderr, missing);
+        assertEquals([code, stdout], [1, ""], stderr);
       }
       await assertRejects(() => Deno.stat(`${project}/data`), Deno.errors.NotFound);
 
@@ -171,21 +165,21 @@ needing("processes")(
       });
       await server.stop();
       const published = await runTask(["media", "publish", "a.mp3"]);
-      assertEquals([published.code, published.errors], [0, ""]);
+      assertEquals([published.code, published.stderr], [0, ""]);
       const url = "sqlite:./data/o&$it's%20.sqlite";
       const settings = `DEPRECATED_AT=2026-11-21\nDATABASE_URL=${url}\n`;
       await Deno.writeTextFile(`${project}/.env`, settings);
       const named = await runTask(["media", "publish", "a.mp3"]);
-      assertMatch(named.errors, /^media: created the catalogue ".*o&\$it's%20/);
-      assertEquals(named.code, 0, named.errors);
+      assertMatch(named.stderr, /^media: created the catalogue ".*o&\$it's%20/);
+      assertEquals(named.code, 0, named.stderr);
       await Deno.stat(`${project}/data/o&$it's%20.sqlite`);
       const other = { DATABASE_URL: "sqlite:./data/catalogue.sqlite" };
       const listed = await runTask(["media", "list"], other);
       const differs =
         /DATABASE_URL has another value in \.env than in the environment, which is used: /;
-      assertMatch(listed.errors, /^media: warning: /);
-      assertMatch(listed.errors, differs);
-      assertMatch((await runTask(["start", "--check"], other)).text, differs);
-      assertEquals((await runTask(["media", "list"], { DATABASE_URL: url })).errors, "");
+      assertMatch(listed.stderr, /^media: warning: /);
+      assertMatch(listed.stderr, differs);
+      assertMatch((await runTask(["start", "--check"], other)).stdout, differs);
+      assertEquals((await runTask(["media", "list"], { DATABASE_URL: url })).stderr, "");
     }),
 );

@@ -3,21 +3,13 @@ import { dirname } from "node:path";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openLedgerIn, openLocal } from "../support/local_storage.ts";
 import { inFolder } from "../support/media_cli.ts";
-import { run } from "../support/npm.ts";
 import { needing } from "../support/permissions.ts";
 import { MAIN } from "../support/routes.ts";
-import { ServerProcess, storageIn, taskFlags } from "../support/server.ts";
+import { runProgram } from "../support/run.ts";
+import { runMain, ServerProcess, storageIn, taskFlags } from "../support/server.ts";
 import { USERS } from "../support/users.ts";
 
 const test = needing("processes");
-
-/** Runs `main.ts` with arguments, on storage in a folder. */
-const runMain = (args: string[], folder: string, environment: Record<string, string> = {}) =>
-  run(
-    { env: { ...storageIn(folder), NO_COLOR: "1", ...environment } },
-    Deno.execPath(),
-    ...["run", ...taskFlags(MAIN, dirname(folder)), MAIN, ...args],
-  );
 
 const check = (folder: string, environment?: Record<string, string>) =>
   runMain(["--check"], folder, environment);
@@ -32,15 +24,15 @@ function filesIn(folder: string): [string, string][] {
 
 test("--check says what a start would announce, and creates nothing", () =>
   inFolder(async (folder) => {
-    const { code, text, errors } = await check(folder, {
+    const { code, stdout, stderr } = await check(folder, {
       SUNSET_AT: "2998-01-01,video=2999-01-01",
       BROWNOUTS: "2997-05-03T09:00Z/PT1H",
       BROWNOUT_STATUS: "503",
       AFTER_SUNSET: "redirect",
     });
-    assertEquals([code, errors, filesIn(folder)], [0, "", []]);
+    assertEquals([code, stderr, filesIn(folder)], [0, "", []]);
     const brownout = "brownout from 2997-05-03T09:00:00Z to 2997-05-03T10:00:00Z (503)";
-    assertEquals(text.split("\n").slice(1), [
+    assertEquals(stdout.split("\n").slice(1), [
       `Database: sqlite:${folder}/catalogue.sqlite (does not exist yet; a start creates it)`,
       `Content: ${folder}/files`,
       "Network: --allow-net=0.0.0.0:8000",
@@ -48,7 +40,7 @@ test("--check says what a start would announce, and creates nothing", () =>
       `/video/:token: deprecated from 2026-11-21T00:00:00Z; ${brownout}; removed at 2999-01-01T00:00:00Z (308)`,
       "",
     ]);
-    assertMatch(text, /^media-head \d+\.\d+\.\d+ with Deno \d+\.\d+\.\d+, on 0\.0\.0\.0:8000\n/);
+    assertMatch(stdout, /^media-head \d+\.\d+\.\d+ with Deno \d+\.\d+\.\d+, on 0\.0\.0\.0:8000\n/);
   }));
 
 test("--check names unlikely dates, unless the record has announced them", async () => {
@@ -57,9 +49,9 @@ test("--check names unlikely dates, unless the record has announced them", async
   const warning = "Warning: /audio/:token and /video/:token: the brownout from " +
     "2998-01-01T00:00:00Z to 2998-01-03T00:00:00Z is longer than a day\n";
   const checkDates = async () => {
-    const { code, text, errors } = await check(subject.folder, dates);
-    assertEquals([code, errors], [0, ""]);
-    return text;
+    const { code, stdout, stderr } = await check(subject.folder, dates);
+    assertEquals([code, stderr], [0, ""]);
+    return stdout;
   };
   assertStringIncludes(await checkDates(), warning);
   await using server = await ServerProcess.start(dates, subject.folder);
@@ -73,13 +65,13 @@ test("--check says what holds call off, and announces the dates that are left", 
   await using opened = await openLedgerIn(subject.folder);
   await opened.ledger.hold({ route: "/audio/:token", until, because: "billing is down" });
   const instant = (time: number) => `${new Date(time).toISOString().slice(0, 19)}Z`;
-  const { code, text, errors } = await check(subject.folder, {
+  const { code, stdout, stderr } = await check(subject.folder, {
     DEPRECATED_AT: "1999-01-01",
     SUNSET_AT: "2001-01-01",
     AFTER_SUNSET: "gone",
   });
-  assertEquals([code, errors], [0, ""]);
-  const [audio, video] = text.split("\n").filter((line) => line.startsWith("/"));
+  assertEquals([code, stderr], [0, ""]);
+  const [audio, video] = stdout.split("\n").filter((line) => line.startsWith("/"));
   assertStringIncludes(
     audio ?? "",
     `/audio/:token: deprecated from 1999-01-01T00:00:00Z; removed at ${instant(until)} (410); ` +
@@ -87,10 +79,10 @@ test("--check says what holds call off, and announces the dates that are left", 
   );
   assertMatch(video ?? "", /removed at 2001-01-01T00:00:00Z \(410\)$/);
   assertMatch(
-    text,
+    stdout,
     /Warning: The sunset has passed, so these paths now answer as removed: \/video\/:token; /,
   );
-  assertMatch(text, /Warning: \/audio\/:token and \/video\/:token: the sunset on 2001-01-01T/);
+  assertMatch(stdout, /Warning: \/audio\/:token and \/video\/:token: the sunset on 2001-01-01T/);
 });
 
 test("--check registers nothing in storage that exists, and notices the content of another catalogue", async () => {
@@ -100,11 +92,11 @@ test("--check registers nothing in storage that exists, and notices the content 
   await other.publish(newMetadata(), new Uint8Array(20));
   await using opened = await openLedgerIn(subject.folder);
   const fine = await check(subject.folder);
-  assertEquals([fine.code, fine.errors], [0, ""]);
+  assertEquals([fine.code, fine.stderr], [0, ""]);
   assertEquals(await opened.ledger.sessions(), []);
   const mixed = await check(subject.folder, { CONTENT: `${other.folder}/files` });
   assertEquals(mixed.code, 1);
-  assertMatch(mixed.errors, / \(CONTENT\) is not /);
+  assertMatch(mixed.stderr, / \(CONTENT\) is not /);
 });
 
 test("--check prints every reason why a server would not start, once", () =>
@@ -143,10 +135,10 @@ test("--check prints every reason why a server would not start, once", () =>
       [{ CONTENT: `${folder}/linked` }, /"\/.*\/linked\/lock" is a symbolic link, expected a file/],
     ];
     for (const [environment, ...reasons] of rows) {
-      const { code, text, errors } = await check(folder, environment);
-      const found = reasons.map((reason) => errors.split(reason).length - 1);
-      assertEquals([code, ...found], [1, ...reasons.map(() => 1)], errors);
-      assert(!(text + errors).includes("SECRET"));
+      const { code, stdout, stderr } = await check(folder, environment);
+      const found = reasons.map((reason) => stderr.split(reason).length - 1);
+      assertEquals([code, ...found], [1, ...reasons.map(() => 1)], stderr);
+      assert(!(stdout + stderr).includes("SECRET"));
     }
     assertEquals(filesIn(folder), before);
   }));
@@ -160,11 +152,11 @@ needing(...USERS)(
       const reason =
         /cannot start: files: ".*" \(CONTENT\) belongs to the user with the id 65534, so/;
       const checked = await check(folder);
-      assertMatch(checked.errors, reason);
+      assertMatch(checked.stderr, reason);
       assertEquals([checked.code, filesIn(folder)], [1, []]);
-      assertMatch((await runMain([], folder)).errors, reason);
+      assertMatch((await runMain([], folder)).stderr, reason);
       // Now there is a catalogue.
-      assertMatch((await check(folder)).errors, reason);
+      assertMatch((await check(folder)).stderr, reason);
     }),
 );
 
@@ -172,20 +164,20 @@ test("--version prints the version, and other arguments are wrong usage", () =>
   inFolder(async (folder) => {
     const { version } = JSON.parse(Deno.readTextFileSync("deno.json"));
     for (const args of [["--version"], ["media", "--version"]]) {
-      const { code, text } = await runMain(args, folder);
-      assertEquals([code, text], [0, `media-head ${version}\n`]);
+      const { code, stdout } = await runMain(args, folder);
+      assertEquals([code, stdout], [0, `media-head ${version}\n`]);
     }
     for (const arg of ["--check", "--version"]) {
       const words = [Deno.execPath(), "run", ...taskFlags(MAIN, dirname(folder)), MAIN, arg];
       const env = { ...storageIn(folder), NO_COLOR: "1" };
-      const failed = await run({ env }, "sh", "-c", '"$@" > /dev/full', "sh", ...words);
+      const failed = await runProgram("sh", ["-c", '"$@" > /dev/full', "sh", ...words], { env });
       assertEquals(failed.code, 1);
-      assertMatch(failed.errors, /^media-head: The output cannot be written \(.*\)\n$/);
+      assertMatch(failed.stderr, /^media-head: The output cannot be written \(.*\)\n$/);
     }
     for (const args of [["--chekc"], ["--check", "now"], ["serve"], ["\x1b[2J"]]) {
-      const { code, errors } = await runMain(args, folder);
+      const { code, stderr } = await runMain(args, folder);
       const got = args.join(" ").replace("\x1b", "\\u001b");
       const expected = 'expected no argument, --check, --version or "media"';
-      assertEquals([code, errors], [2, `media-head: ${expected}, got "${got}"\n`]);
+      assertEquals([code, stderr], [2, `media-head: ${expected}, got "${got}"\n`]);
     }
   }));

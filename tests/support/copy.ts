@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { fromRoot } from "./paths.ts";
 import { isFile } from "./permissions.ts";
+import { mustRun } from "./run.ts";
 
 /** Copies a file, or a folder with everything in it. */
 export function copy(from: string, to: string): void {
@@ -39,10 +40,8 @@ export function copyProject(to: string, deprecated: readonly string[] = ["audio"
  * @returns The packages.
  */
 export async function copyPackages(to: string): Promise<Set<string>> {
-  const info = async (...args: string[]) => {
-    const command = new Deno.Command(Deno.execPath(), { args: ["info", "--json", ...args] });
-    return JSON.parse(new TextDecoder().decode((await command.output()).stdout));
-  };
+  const info = async (...args: string[]) =>
+    JSON.parse(await mustRun(Deno.execPath(), ["info", "--json", ...args]));
   const config = `--config=${fromRoot("deno.json")}`;
   const { modules, npmPackages } = await info(config, fromRoot("main.ts"));
   const needed = new Set<string>(

@@ -5,6 +5,7 @@ import { endingWithTests } from "./child.ts";
 import { installTarball, NPM } from "./npm.ts";
 import { shared } from "./permissions.ts";
 import { freePort } from "./ports.ts";
+import { runProgram } from "./run.ts";
 import { until, within } from "./within.ts";
 
 /** The releases of Node on which it runs. */
@@ -34,16 +35,13 @@ export async function runLifecycle(
   { folder, node = NODES[0], flags = [], env = {} }: FrontOptions,
   ...words: readonly string[]
 ) {
-  const { code, stdout, stderr } = await new Deno.Command(
-    `${folder}/node_modules/node${node}/bin/node`,
-    {
-      args: ["--no-warnings", ...flags, PROGRAM, ...words],
-      cwd: folder,
-      env,
-    },
-  ).output();
-  const [text, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-  return { code, text: text ?? "", errors: errors ?? "" };
+  const program = `${folder}/node_modules/node${node}/bin/node`;
+  const args = ["--no-warnings", ...flags, PROGRAM, ...words];
+  const { code, stdout: text, stderr: errors } = await runProgram(program, args, {
+    cwd: folder,
+    env,
+  });
+  return { code, text, errors };
 }
 
 /** Writes settings, and returns the name of their file. */

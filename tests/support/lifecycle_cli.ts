@@ -3,8 +3,8 @@
 import { stub } from "@std/testing/mock";
 import { SerialQueue } from "../../lib/async/serial_queue.ts";
 import { runLifecycle } from "../../lib/usage/lifecycle.ts";
-import type { CommandResult } from "./media_cli.ts";
 import { captureOutput } from "./output.ts";
+import type { CommandResult } from "./run.ts";
 
 const queue = new SerialQueue();
 

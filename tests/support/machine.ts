@@ -6,6 +6,7 @@
 
 import { copyPackages, copyProject } from "./copy.ts";
 import { type Condition, LINUX, type Need, program } from "./permissions.ts";
+import { type CommandResult, runProgram } from "./run.ts";
 import { within } from "./within.ts";
 
 /** The folders of the system that the documents change. Folders at the top can be added. */
@@ -87,13 +88,6 @@ export const MACHINE: readonly Need[] = [
   NAMESPACES,
 ];
 
-/** The result of a script. */
-interface ScriptResult {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** Disposing of a machine ends its servers, and removes it. */
 export class Machine implements AsyncDisposable {
   private constructor(
@@ -147,38 +141,21 @@ export class Machine implements AsyncDisposable {
   }
 
   /** Runs a script in a new shell of root. */
-  async run(script: string): Promise<ScriptResult> {
+  async run(script: string): Promise<CommandResult> {
     const { INIT_CWD: _, ...environment } = Deno.env.toObject();
     const system = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-    const command = new Deno.Command("nsenter", {
-      args: [
-        "--target",
-        String(this.holder.pid),
-        "--mount",
-        "--net",
-        "--root",
-        "--wd=/",
-        "bash",
-        "-e",
-        "-c",
-        `cd /\n${script}`,
-      ],
+    const namespaces = ["--target", String(this.holder.pid), "--mount", "--net", "--root"];
+    return await runProgram("nsenter", [
+      ...namespaces,
+      "--wd=/",
+      "bash",
+      "-e",
+      "-c",
+      `cd /\n${script}`,
+    ], {
       clearEnv: true,
-      env: {
-        ...environment,
-        NO_COLOR: "1",
-        PATH: `${system}:${this.folder}/bin`,
-      },
-      stdin: "null",
+      env: { ...environment, NO_COLOR: "1", PATH: `${system}:${this.folder}/bin` },
     });
-    const options = { timeout: 300_000 };
-    const { code, stdout, stderr } = await within(
-      `the end of ${script}`,
-      command.output(),
-      options,
-    );
-    const [out = "", error = ""] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-    return { code, stdout: out, stderr: error };
   }
 
   /** Runs a script that must succeed, and returns its output. */

@@ -7,15 +7,8 @@ import { captureOutput } from "./output.ts";
 import { fromRoot } from "./paths.ts";
 import { type Need, needing } from "./permissions.ts";
 import { MAIN, ROUTES } from "./routes.ts";
+import { type CommandResult, resultOf, runProgram } from "./run.ts";
 import { storageIn, taskFlags } from "./server.ts";
-import { within } from "./within.ts";
-
-/** The result of a command. */
-export interface CommandResult {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 /** Returns a command to spawn, on storage in a folder. */
 export function mediaCommand(
@@ -39,7 +32,7 @@ export function media(
   args: string[],
   environment: Record<string, string> = {},
 ): Promise<CommandResult> {
-  return result(mediaCommand(folder, args, environment));
+  return result(resultOf(mediaCommand(folder, args, environment).spawn()));
 }
 
 /**
@@ -81,15 +74,9 @@ export function mediaTask(
   args: string[],
   options: string[] = [],
 ): Promise<CommandResult> {
+  const words = taskArguments(args, options);
   return result(
-    new Deno.Command(Deno.execPath(), {
-      args: taskArguments(args, options),
-      cwd: standing,
-      ...operatorEnvironment(folder),
-      stdin: "null",
-      stdout: "piped",
-      stderr: "piped",
-    }),
+    runProgram(Deno.execPath(), words, { cwd: standing, ...operatorEnvironment(folder) }),
   );
 }
 
@@ -111,15 +98,8 @@ export function mediaInShell(
   args: string[],
 ): Promise<CommandResult> {
   const main = ["run", "--no-prompt", "--allow-all", MAIN, "media", ...args];
-  return result(
-    new Deno.Command("sh", {
-      args: ["-c", script, Deno.execPath(), ...main],
-      ...operatorEnvironment(folder),
-      stdin: "null",
-      stdout: "piped",
-      stderr: "piped",
-    }),
-  );
+  const words = ["-c", script, Deno.execPath(), ...main];
+  return result(runProgram("sh", words, operatorEnvironment(folder)));
 }
 
 /** Returns an operator's environment, without the INIT_CWD that `deno task test` has set. */
@@ -158,11 +138,8 @@ export function withoutCreation(stderr: string): string {
   return stderr.replace(/^media: created the catalogue .*\n/m, "");
 }
 
-/** Waits for the end of a command. */
-export async function result(command: Deno.Command): Promise<CommandResult> {
-  const process = command.spawn();
-  const output = within("the end of a command", process.output(), { timeout: 300_000, process });
-  const { code, stdout, stderr } = await output;
-  const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
-  return { code, stdout: decode(stdout), stderr: withoutCreation(decode(stderr)) };
+/** Returns how a command ends, without the line that tells of a new catalogue. */
+export async function result(running: Promise<CommandResult>): Promise<CommandResult> {
+  const { stderr, ...others } = await running;
+  return { ...others, stderr: withoutCreation(stderr) };
 }

@@ -5,6 +5,7 @@ import { copy } from "./copy.ts";
 import { madeOnce } from "./made_once.ts";
 import { fromRoot } from "./paths.ts";
 import { pathOf, program } from "./permissions.ts";
+import { runProgram } from "./run.ts";
 
 /** Whether the registry answers, which is asked once for all tests of a file. */
 let answers: boolean | undefined;
@@ -25,15 +26,13 @@ export const NPM = [
 
 /** Runs a program to its end in a folder, or with options, and returns its exit status and output. */
 export async function run(
-  place: string | Deno.CommandOptions,
+  place: string | Omit<Deno.CommandOptions, "args">,
   program: string,
   ...args: readonly string[]
 ) {
   const options = typeof place === "string" ? { cwd: place } : place;
-  const { code, stdout, stderr } = await new Deno.Command(program, { ...options, args: [...args] })
-    .output();
-  const [text, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-  return { code, text: text ?? "", errors: errors ?? "" };
+  const { code, stdout, stderr } = await runProgram(program, args, options);
+  return { code, text: stdout, errors: stderr };
 }
 
 /** What applications have beside the tarball. */

@@ -3,6 +3,7 @@
 import { madeOnce, makeFolder } from "./made_once.ts";
 import { LINUX, type Need, pathOf, program } from "./permissions.ts";
 import { freePort } from "./ports.ts";
+import { resultOf } from "./run.ts";
 import { until, within } from "./within.ts";
 
 /** What tests on PostgreSQL need. */
@@ -228,16 +229,12 @@ async function certify(folder: string, names: readonly string[]): Promise<Record
   return { ssl: "on", ssl_cert_file, ssl_key_file };
 }
 
-/** Runs a program to completion, and returns its output. */
+/** Runs a program that must succeed, and returns its output. */
 async function run(name: string, args: readonly string[]): Promise<string> {
   const piped = { stdout: "piped", stderr: "piped" } as const;
-  const process = command(name, args, piped).spawn();
-  const { success, stdout, stderr } = await within(`the end of ${name}`, process.output(), {
-    timeout: 600_000, // locks are kept by a query that lasts
-    process,
-  });
-  if (!success) throw new Error(`${name}: ${new TextDecoder().decode(stderr)}`);
-  return new TextDecoder().decode(stdout);
+  const { code, stdout, stderr } = await resultOf(command(name, args, piped).spawn());
+  if (code !== 0) throw new Error(`${name}: ${stderr}`);
+  return stdout;
 }
 
 /**

@@ -6,6 +6,7 @@
 import { AwsV4Signer } from "aws4fetch";
 import { type Condition, isFile, LINUX, type Need, program } from "./permissions.ts";
 import { accepts, freePort } from "./ports.ts";
+import { mustRun } from "./run.ts";
 import { until, within } from "./within.ts";
 
 /** Debian's Python, even if another is first in the path. */
@@ -271,8 +272,7 @@ user_test_reader = ${SECRET_KEY}
 `,
     );
     const rings = SERVERS.map((name) => `${folder}/${name}.ring.gz=${ports[name]}`);
-    const { success, stderr } = await python(RINGS, rings).output();
-    if (!success) throw new Error(new TextDecoder().decode(stderr));
+    await mustRun(PYTHON.what, ["-c", RINGS, ...rings], { clearEnv: true });
   }
 }
 
@@ -291,16 +291,13 @@ for path, port in (argument.split("=") for argument in sys.argv[1:]):
     builder.get_ring().save(path)
 `;
 
-function python(script: string, args: string[] = []): Deno.Command {
-  return new Deno.Command(PYTHON.what, { args: ["-c", script, ...args], clearEnv: true });
-}
-
 /** Whether files there can have extended attributes. */
 function probe(): boolean {
   const folder = Deno.makeTempDirSync({ prefix: "media-head-s3-" });
   const script = 'import os, sys; os.setxattr(sys.argv[1], "user.probe", b"1")';
   try {
-    return python(script, [folder]).outputSync().success;
+    const args = ["-c", script, folder];
+    return new Deno.Command(PYTHON.what, { args, clearEnv: true }).outputSync().success;
   } finally {
     Deno.removeSync(folder);
   }

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { endingWithTests } from "./child.ts";
 import { fromRoot } from "./paths.ts";
 import { MAIN } from "./routes.ts";
+import { type CommandResult, runProgram } from "./run.ts";
 import { within } from "./within.ts";
 
 /** A line of the server's log. */
@@ -134,6 +135,18 @@ export function taskFlags(main: string, folder?: string): string[] {
   const files = [`--allow-read${place}`, `--allow-write${place}`];
   const ours = `--deny-read=${at(".env")}`; // which may be for another server than the tests'
   return ["--quiet", "--no-prompt", "-P", ...files, ours, `--config=${at("deno.json")}`];
+}
+
+/** Runs `main.ts` with arguments to its end, on storage in a folder, which it may write. */
+export function runMain(
+  args: readonly string[],
+  folder: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<CommandResult> {
+  const env = { ...storageIn(folder), NO_COLOR: "1", ...environment };
+  return runProgram(Deno.execPath(), ["run", ...taskFlags(MAIN, dirname(folder)), MAIN, ...args], {
+    env,
+  });
 }
 
 /** Returns the variables that put storage into a folder, and the one that a server then needs. */

@@ -1,6 +1,7 @@
 /** A file system of a few kilobytes, for tests of full disks and of those that may not be written. */
 
 import { type Condition, LINUX, type Need, program } from "./permissions.ts";
+import { mustRun } from "./run.ts";
 
 const MAY_MOUNT: Condition = {
   what: "root that may mount",
@@ -23,21 +24,16 @@ export class SmallDisk implements AsyncDisposable {
 
   static async mount(kilobytes: number): Promise<SmallDisk> {
     const folder = await Deno.makeTempDir({ prefix: "media-head-disk-" });
-    await run("mount", "-t", "tmpfs", "-o", `size=${kilobytes}k`, "tmpfs", folder);
+    await mustRun("mount", ["-t", "tmpfs", "-o", `size=${kilobytes}k`, "tmpfs", folder]);
     return new SmallDisk(folder);
   }
 
   async makeReadOnly(): Promise<void> {
-    await run("mount", "-o", "remount,ro", this.folder);
+    await mustRun("mount", ["-o", "remount,ro", this.folder]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await run("umount", this.folder);
+    await mustRun("umount", [this.folder]);
     await Deno.remove(this.folder);
   }
-}
-
-async function run(command: string, ...args: string[]): Promise<void> {
-  const { success, stderr } = await new Deno.Command(command, { args }).output();
-  if (!success) throw new Error(new TextDecoder().decode(stderr));
 }

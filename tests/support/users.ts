@@ -1,8 +1,9 @@
 /** Commands of other users, run by `su` from a copy of Deno and of this project. */
 
 import { copyPackages, copyProject } from "./copy.ts";
-import { type CommandResult, operatorEnvironment, result, taskArguments } from "./media_cli.ts";
+import { operatorEnvironment, result, taskArguments } from "./media_cli.ts";
 import { type Condition, type Need, program } from "./permissions.ts";
+import { type CommandResult, runProgram } from "./run.ts";
 
 const ROOT: Condition = { what: "root", isMet: () => Deno.uid() === 0 };
 
@@ -31,32 +32,26 @@ export class Installation implements AsyncDisposable {
    */
   media(user: User, place: string, args: string[]): Promise<CommandResult> {
     const words = taskArguments(args, ["--quiet"], `${this.folder}/project/deno.json`);
-    return this.#run(user, place, [`${this.folder}/deno`, ...words]);
+    return this.#runProgram(user, place, [`${this.folder}/deno`, ...words]);
   }
 
   /** Runs a line that root was told to run, as root pastes it. */
   paste(place: string, line: string): Promise<CommandResult> {
-    return this.#run("root", place, ["sh", "-c", line]);
+    return this.#runProgram("root", place, ["sh", "-c", line]);
   }
 
   /** Runs a shell script. */
   async script(user: User, place: string, script: string): Promise<void> {
-    const { code, stderr } = await this.#run(user, place, ["bash", "-e", "-c", script]);
+    const { code, stderr } = await this.#runProgram(user, place, ["bash", "-e", "-c", script]);
     if (code !== 0) throw new Error(stderr);
   }
 
-  #run(user: User, place: string, words: string[]): Promise<CommandResult> {
+  #runProgram(user: User, place: string, words: string[]): Promise<CommandResult> {
     const { env } = operatorEnvironment(place);
+    const args = ["-s", "/bin/sh", "-c", 'exec "$@"', "--", user, "sh", ...words];
+    const options = { cwd: place, clearEnv: true };
     return result(
-      new Deno.Command("su", {
-        args: ["-s", "/bin/sh", "-c", 'exec "$@"', "--", user, "sh", ...words],
-        cwd: place,
-        clearEnv: true,
-        env: { ...env, DENO_DIR: `${this.folder}/cache` },
-        stdin: "null",
-        stdout: "piped",
-        stderr: "piped",
-      }),
+      runProgram("su", args, { ...options, env: { ...env, DENO_DIR: `${this.folder}/cache` } }),
     );
   }
 

@@ -10,12 +10,13 @@ import { openUsage } from "../../lib/usage/mod.ts";
 import { copyProject } from "../support/copy.ts";
 import { lifecycle } from "../support/lifecycle_cli.ts";
 import { openLedgerIn, openLocal } from "../support/local_storage.ts";
-import { type CommandResult, inFolder, mediaHere, testsInFolder } from "../support/media_cli.ts";
+import { inFolder, mediaHere, testsInFolder } from "../support/media_cli.ts";
 import { run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
+import type { CommandResult } from "../support/run.ts";
 import { ServerProcess } from "../support/server.ts";
 
 const test = testsInFolder("processes");

@@ -15,6 +15,7 @@ import {
   type RecordPlace,
   REDIRECTING,
 } from "../support/recorded_processes.ts";
+import { mustRun } from "../support/run.ts";
 import { ServerProcess } from "../support/server.ts";
 import { sideBySide } from "../support/side_by_side.ts";
 import { DAY } from "../support/usage_report.ts";
@@ -29,23 +30,18 @@ import sqlite3, sys
 source, target = [sqlite3.connect(path, timeout=10) for path in sys.argv[1:]]
 source.backup(target)`;
 
-async function run(name: string, args: string[]): Promise<void> {
-  const { success, stderr } = await new Deno.Command(name, { args }).output();
-  if (!success) throw new Error(`${name} failed:\n${new TextDecoder().decode(stderr)}`);
-}
-
 /** A record, and its backup. */
 interface Place extends RecordPlace {
-  readonly save: () => Promise<void>;
-  readonly restore: () => Promise<void>;
+  readonly save: () => Promise<unknown>;
+  readonly restore: () => Promise<unknown>;
 }
 
 function onSqlite(folder: string): Promise<Place> {
   const [ledger, copy] = [`${folder}/catalogue.sqlite-ledger`, `${folder}/copy`];
   return Promise.resolve({
     ...recordOnSqlite(folder),
-    save: () => run("python3", ["-c", COPY, ledger, copy]),
-    restore: () => run("python3", ["-c", COPY, copy, ledger]),
+    save: () => mustRun("python3", ["-c", COPY, ledger, copy]),
+    restore: () => mustRun("python3", ["-c", COPY, copy, ledger]),
   });
 }
 
@@ -54,8 +50,8 @@ async function onPostgres(folder: string): Promise<Place> {
   const [url, copy] = [place.url, `${folder}/copy`];
   return {
     ...place,
-    save: () => run("pg_dump", ["--format=custom", `--file=${copy}`, url]),
-    restore: () => run("pg_restore", ["--clean", "--no-owner", "--dbname", url, copy]),
+    save: () => mustRun("pg_dump", ["--format=custom", `--file=${copy}`, url]),
+    restore: () => mustRun("pg_restore", ["--clean", "--no-owner", "--dbname", url, copy]),
   };
 }
 

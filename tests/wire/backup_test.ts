@@ -12,12 +12,12 @@ import { newMetadata } from "../storage/storage_suite.ts";
 import { openIn, openLedgerIn } from "../support/local_storage.ts";
 import { inFolder, mediaHere } from "../support/media_cli.ts";
 import { publishTo } from "../support/media_subject.ts";
-import { run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { openEngine as openPostgres } from "../support/postgres_engine.ts";
 import { requestRaw } from "../support/raw_http.ts";
+import { runProgram } from "../support/run.ts";
 import { ServerProcess } from "../support/server.ts";
 
 const NEEDS = ["processes", LINUX, program("bash"), program("flock")] as const;
@@ -55,9 +55,9 @@ function inThatFolder(command: string): string {
 async function shell(script: string, folder: string, environment: Record<string, string> = {}) {
   const { INIT_CWD: _, ...inherited } = Deno.env.toObject();
   const env = { ...inherited, NO_COLOR: "1", ...environment };
-  const options = { cwd: folder, clearEnv: true, env, stdin: "null" } as const;
-  const { code, text, errors } = await run(options, "bash", "-c", script);
-  return { code, said: text + errors };
+  const options = { cwd: folder, clearEnv: true, env };
+  const { code, stdout, stderr } = await runProgram("bash", ["-c", script], options);
+  return { code, said: stdout + stderr };
 }
 
 /** What a script does of which nothing is to be said. */

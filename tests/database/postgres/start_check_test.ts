@@ -1,40 +1,28 @@
 /** What a start and its `--check` say of PostgreSQL. A check writes nothing. */
 
 import { assertEquals, assertMatch } from "@std/assert";
-import { dirname } from "node:path";
 import { inFolder } from "../../support/media_cli.ts";
 import { fromRoot } from "../../support/paths.ts";
 import { needing, program, shared } from "../../support/permissions.ts";
 import { PASSWORD, POSTGRES, PostgresServer, USER } from "../../support/postgres.ts";
 import { createTables } from "../../support/postgres_engine.ts";
 import { requestRaw } from "../../support/raw_http.ts";
-import { MAIN } from "../../support/routes.ts";
-import { ServerProcess, storageIn, taskFlags } from "../../support/server.ts";
-import { within } from "../../support/within.ts";
+import { runMain, ServerProcess } from "../../support/server.ts";
 
 const server = shared(POSTGRES, () => PostgresServer.start());
 
 /** Runs a start, or its check. Neither listens, because both fail. */
-async function run(args: string[], folder: string, DATABASE_URL: string) {
-  const process = new Deno.Command(Deno.execPath(), {
-    args: ["run", ...taskFlags(MAIN, dirname(folder)), MAIN, ...args],
-    env: { ...storageIn(folder), NO_COLOR: "1", HOST: "127.0.0.1", PORT: "0", DATABASE_URL },
-    stdout: "piped",
-    stderr: "piped",
-  }).spawn();
-  const { code, stdout, stderr } = await within("the end", process.output(), { process });
-  const [out = "", err = ""] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-  return { code, out, err };
-}
+const run = (args: string[], folder: string, DATABASE_URL: string) =>
+  runMain(args, folder, { HOST: "127.0.0.1", PORT: "0", DATABASE_URL });
 
 /** Checks what a start and its check say. */
 async function checkBoth(url: string, checked: RegExp, started: RegExp): Promise<void> {
   await inFolder(async (folder) => {
     const check = await run(["--check"], folder, url);
-    assertMatch(check.err, checked);
-    assertEquals([check.code, check.err.trim().split("\n").length], [1, 1], check.err);
+    assertMatch(check.stderr, checked);
+    assertEquals([check.code, check.stderr.trim().split("\n").length], [1, 1], check.stderr);
     const start = await run([], folder, url);
-    assertMatch(start.err, started);
+    assertMatch(start.stderr, started);
     assertEquals(start.code, 1);
   });
 }
@@ -64,7 +52,7 @@ needing(...POSTGRES)("--check knows a role that may not write, and writes nothin
   const page = await Deno.readTextFile(fromRoot("lib/server/README.md"));
   await query((/GRANT [^;`]*/.exec(page)?.[0] ?? "").replace("ROLE", "reader"));
   await inFolder(async (folder) => {
-    const { code, err } = await run(["--check"], folder, url.href);
+    const { code, stderr: err } = await run(["--check"], folder, url.href);
     assertEquals([code, err], [0, ""]);
     assertEquals(await query("SELECT count(*) FROM media_head_session"), ["0"]);
     await using process = await ServerProcess.start({ DATABASE_URL: url.href }, folder);
@@ -92,7 +80,7 @@ needing(...POSTGRES)(
       ] as const;
       for (const [url, reason] of rows) {
         for (const args of [["--check"], []]) {
-          const { code, err } = await run(args, folder, url);
+          const { code, stderr: err } = await run(args, folder, url);
           assertEquals([code, err], [1, `media-head cannot start: postgres: ${reason}\n`]);
         }
       }
@@ -117,7 +105,7 @@ needing(...POSTGRES)(
     await createTables(url);
     const held = server().query("BEGIN; LOCK media_head_ledger; SELECT pg_sleep(15)", database);
     await inFolder(async (folder) => {
-      const { code, out, err } = await run(["--check"], folder, url);
+      const { code, stdout: out, stderr: err } = await run(["--check"], folder, url);
       assertEquals([code, err], [0, ""]);
       assertMatch(out, /^Warning: no record of calls: postgres: the database .* cannot be /m);
     });

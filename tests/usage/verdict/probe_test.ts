@@ -18,11 +18,12 @@ import { fakeTimers } from "../../support/fake_timers.ts";
 import { ANNOUNCED, CALLED, CLEAR, UNKNOWN } from "../../support/gate.ts";
 import { servedHandler } from "../../support/handlers.ts";
 import { openLocal } from "../../support/local_storage.ts";
-import { type CommandResult, inFolder, media, mediaHere } from "../../support/media_cli.ts";
+import { inFolder, media, mediaHere } from "../../support/media_cli.ts";
 import { Origin } from "../../support/origin.ts";
 import { needing, program } from "../../support/permissions.ts";
 import { freePort } from "../../support/ports.ts";
 import { ROUTES } from "../../support/routes.ts";
+import type { CommandResult } from "../../support/run.ts";
 import { ServerProcess, storageIn } from "../../support/server.ts";
 import { DAY, NOW, POLICY } from "../../support/usage_report.ts";
 

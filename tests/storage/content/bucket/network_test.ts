@@ -3,10 +3,9 @@
  * private CA, and a host for each bucket.
  */
 
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import { Daemon, nginx } from "../../../support/daemon.ts";
 import {
-  type CommandResult,
   inFolder,
   operatorEnvironment,
   result,
@@ -19,6 +18,7 @@ import { requestRaw } from "../../../support/raw_http.ts";
 import { BUCKET, S3_STORE, S3Store, STORE_DOMAIN } from "../../../support/s3_store.ts";
 import { ServerProcess } from "../../../support/server.ts";
 import { newPrefix } from "../../../support/bucket_storage.ts";
+import { type CommandResult, mustRun, runProgram } from "../../../support/run.ts";
 
 const NEEDS = [...S3_STORE, program("squid"), program("nginx"), program("openssl")];
 const test = needing(...NEEDS);
@@ -97,12 +97,7 @@ async function issueCertificate(folder: string): Promise<void> {
     "x509 -req -in host.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out host.pem -days 2 -extfile names",
   ];
   for (const command of commands) {
-    const { success } = await new Deno.Command("openssl", {
-      args: command.split(" "),
-      cwd: folder,
-      stderr: "null",
-    }).output();
-    assert(success, command);
+    await mustRun("openssl", command.split(" "), { cwd: folder });
   }
 }
 
@@ -112,23 +107,17 @@ const network = shared(NEEDS, () => Network.start());
 const OWN = /^(?:https?|no|all)_proxy$|^NODE_EXTRA_CA_CERTS$|^DENO_(?:CERT|TLS_CA_STORE)$/i;
 
 /** Runs a command by its task, with the task's permissions. */
-async function run(
+async function runTask(
   folder: string,
   environment: Record<string, string>,
   ...args: string[]
 ): Promise<CommandResult> {
-  const { env = {} } = operatorEnvironment(folder);
-  const others = Object.entries(env).filter(([name]) => !OWN.test(name));
-  return await result(
-    new Deno.Command(Deno.execPath(), {
-      args: taskArguments(args, ["--quiet"]),
-      clearEnv: true,
-      env: { ...Object.fromEntries(others), ...environment },
-      stdin: "null",
-      stdout: "piped",
-      stderr: "piped",
-    }),
+  const others = Object.entries(operatorEnvironment(folder).env ?? {}).filter(([name]) =>
+    !OWN.test(name)
   );
+  const env = { ...Object.fromEntries(others), ...environment };
+  const words = taskArguments(args, ["--quiet"]);
+  return await result(runProgram(Deno.execPath(), words, { clearEnv: true, env }));
 }
 
 type Row = (network: Network) => Record<string, string>;
@@ -170,7 +159,7 @@ for (const [what, row] of ROWS) {
     inFolder(async (folder) => {
       const { store } = network();
       const environment = { ...store.environment(newPrefix()), ...row(network()) };
-      const published = await run(folder, environment, "publish", SAMPLE_MP3, "--json");
+      const published = await runTask(folder, environment, "publish", SAMPLE_MP3, "--json");
       assertEquals([published.code, published.stderr], [0, ""]);
       const { token } = JSON.parse(published.stdout);
       await using server = await ServerProcess.start(environment, folder);
@@ -202,14 +191,14 @@ test("a bucket that is not found at an endpoint is found at the one that the err
         DATABASE_URL: `sqlite:${folder}/${reason.slice(0, 3)}`,
         AWS_ENDPOINT_URL_S3: endpoint,
       };
-      const refused = await run(folder, environment, "publish", SAMPLE_MP3);
+      const refused = await runTask(folder, environment, "publish", SAMPLE_MP3);
       assertEquals(refused.code, 1);
       assertStringIncludes(refused.stderr, `: the store answers ${reason}; the endpoint`);
       assertStringIncludes(refused.stderr, `the endpoint "${endpoint}" is read as`);
       assertStringIncludes(refused.stderr, `write "${other}"`);
       const found = { ...environment, AWS_ENDPOINT_URL_S3: other };
-      assertEquals((await run(folder, found, "publish", SAMPLE_MP3)).code, 0);
-      const verified = await run(folder, found, "verify"); // which lists the bucket
+      assertEquals((await runTask(folder, found, "publish", SAMPLE_MP3)).code, 0);
+      const verified = await runTask(folder, found, "verify"); // which lists the bucket
       assertEquals([verified.code, verified.stderr], [0, ""]);
     }
   }));
@@ -221,7 +210,7 @@ test("an upload expects the proxy to be a URL, and shows no password of it", () 
       ...store.environment(newPrefix()),
       HTTP_PROXY: `user:secret@127.0.0.1:${proxy.port}`,
     };
-    const { code, stderr } = await run(folder, environment, "publish", SAMPLE_MP3);
+    const { code, stderr } = await runTask(folder, environment, "publish", SAMPLE_MP3);
     const expected = "a URL like http://host:port in HTTP_PROXY and HTTPS_PROXY";
     const message = `media: bucket: the proxy cannot be used; expected ${expected}\n`;
     assertEquals([code, stderr], [1, message]);

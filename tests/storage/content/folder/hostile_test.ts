@@ -11,6 +11,7 @@ import { inFolder, media } from "../../../support/media_cli.ts";
 import { SAMPLE_MP3 } from "../../../support/paths.ts";
 import { LINUX, needing, program } from "../../../support/permissions.ts";
 import { MAIN } from "../../../support/routes.ts";
+import { mustRun } from "../../../support/run.ts";
 import { storageIn, taskFlags } from "../../../support/server.ts";
 
 /** The digest of the sample that is published; written out, because modules load without permissions. */
@@ -81,17 +82,12 @@ const ROWS: Row[] = [
 async function snapshot(folder: string): Promise<string> {
   const script =
     "find . -printf '%P %y %m %u %g %s\\n' | sort; find . -type f -exec sha256sum {} +";
-  const command = new Deno.Command("sh", { args: ["-c", `${script} | sort`], cwd: folder });
-  return new TextDecoder().decode((await command.output()).stdout);
+  return await mustRun("sh", ["-c", `${script} | sort`], { cwd: folder });
 }
 
 async function arrange(folder: string, script: string): Promise<void> {
-  const { success, stderr } = await new Deno.Command("bash", {
-    args: ["-e", "-c", script],
-    cwd: `${folder}/real`,
-    env: { other: `${folder}/other` },
-  }).output();
-  if (!success) throw new Error(new TextDecoder().decode(stderr));
+  const options = { cwd: `${folder}/real`, env: { other: `${folder}/other` } };
+  await mustRun("bash", ["-e", "-c", script], options);
 }
 
 needing("files")("the rows have the digest of the sample", () => {
@@ -136,11 +132,8 @@ needing("processes", program("strace"))(
     inFolder(async (folder) => {
       const calls = "trace=/^f?chmod|^l?chown|^fchownat"; // all but SQLite's fchown
       const trace = ["-f", "-qq", "-e", calls, "-o", `${folder}/trace`, Deno.execPath()];
-      const { success, stderr } = await new Deno.Command("strace", {
-        args: [...trace, "run", ...taskFlags(MAIN), MAIN, "media", "publish", SAMPLE_MP3],
-        env: storageIn(folder),
-      }).output();
-      assert(success, new TextDecoder().decode(stderr));
+      const words = [...trace, "run", ...taskFlags(MAIN), MAIN, "media", "publish", SAMPLE_MP3];
+      await mustRun("strace", words, { env: storageIn(folder) });
       const made = (await Deno.readTextFile(`${folder}/trace`)).trimEnd().split("\n");
       assert(made.length >= 6, "three files and three folders get a mode");
       for (const call of made) assertMatch(call, /^\d+ +(?:fchmod\(\d+, |<\.\.\. fchmod )/);
