@@ -1,12 +1,12 @@
 /** `lifecycle front`, installed from the tarball, and run on each Node. */
 
 import { assertEquals } from "@std/assert";
-import { endingWithTests } from "./child.ts";
+import { Child } from "./child.ts";
 import { installTarball, NPM } from "./npm.ts";
 import { shared } from "./permissions.ts";
 import { freePort } from "./ports.ts";
 import { runProgram } from "./run.ts";
-import { until, within } from "./within.ts";
+import { within } from "./within.ts";
 
 /** The releases of Node on which it runs. */
 export const NODES = ["22", "24", "26"];
@@ -53,21 +53,11 @@ export async function writeSettings(folder: string, settings: object): Promise<s
 
 /** A running proxy. Disposing of it kills it. */
 export class FrontProcess implements AsyncDisposable {
-  /** What it has logged so far. */
-  log = "";
-  readonly #logged: Promise<void>;
-  #hasEnded = false;
-
   private constructor(
     /** The port on which it listens; none on a socket. */
     readonly port: number,
-    private readonly child: Deno.ChildProcess,
-  ) {
-    this.#logged = (async () => {
-      for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) this.log += text;
-    })();
-    child.status.then(() => this.#hasEnded = true);
-  }
+    private readonly child: Child,
+  ) {}
 
   /**
    * Starts it, and waits until it listens.
@@ -76,7 +66,7 @@ export class FrontProcess implements AsyncDisposable {
    *   a record of its own.
    */
   static async start(settings: object, options: FrontOptions): Promise<FrontProcess> {
-    const { folder, node = NODES[0], flags = [], env = {} } = options;
+    const { folder, node: release = NODES[0], flags = [], env = {} } = options;
     const port = freePort();
     const file = await writeSettings(folder, {
       listen: `127.0.0.1:${port}`,
@@ -84,22 +74,11 @@ export class FrontProcess implements AsyncDisposable {
       routes: { "/v1": deprecated() },
       ...settings,
     });
-    const [program = "", ...args] = endingWithTests([
-      `${folder}/node_modules/node${node}/bin/node`,
-      ...["--no-warnings", ...flags, PROGRAM, "front", file],
-    ]);
-    const child = new Deno.Command(program, {
-      args,
-      cwd: folder,
-      env,
-      stdin: "null",
-      stdout: "null",
-      stderr: "piped",
-    }).spawn();
-    const front = new FrontProcess(port, child);
-    await until("the proxy", () => front.#hasEnded || front.log.includes('"event":"start"'));
-    if (front.#hasEnded) throw new Error(`It has ended: ${front.log}`);
-    return front;
+    const node = `${folder}/node_modules/node${release}/bin/node`;
+    const words = [node, "--no-warnings", ...flags, PROGRAM, "front", file];
+    const child = new Child(words, "stderr", { cwd: folder, env });
+    await child.started("the proxy", /"event":"start"/);
+    return new FrontProcess(port, child);
   }
 
   get pid(): number {
@@ -107,7 +86,12 @@ export class FrontProcess implements AsyncDisposable {
   }
 
   get hasEnded(): boolean {
-    return this.#hasEnded;
+    return this.child.hasEnded;
+  }
+
+  /** What it has logged so far. */
+  get log(): string {
+    return this.child.text;
   }
 
   /** The lines of its log with an event. */
@@ -117,16 +101,12 @@ export class FrontProcess implements AsyncDisposable {
   }
 
   signal(signal: Deno.Signal): void {
-    this.child.kill(signal);
+    this.child.signal(signal);
   }
 
   /** Waits for its end, and returns its exit status. */
-  async end(): Promise<number> {
-    const { code } = await within("the end of the proxy", this.child.status, {
-      process: this.child,
-    });
-    await this.#logged;
-    return code;
+  end(): Promise<number> {
+    return this.child.end("the proxy");
   }
 
   /** Stops it, as systemd does. */
@@ -136,7 +116,7 @@ export class FrontProcess implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#hasEnded) this.signal("SIGKILL");
+    this.signal("SIGKILL");
     await this.end();
   }
 }

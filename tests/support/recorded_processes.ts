@@ -2,11 +2,11 @@
 
 import { DatabaseSync } from "node:sqlite";
 import type { PolicySettings } from "../../lib/lifecycle/policy_settings.ts";
-import { endingWithTests } from "./child.ts";
+import { Child } from "./child.ts";
 import { fromRoot } from "./paths.ts";
 import type { PostgresServer } from "./postgres.ts";
 import { ServerProcess } from "./server.ts";
-import { until, within } from "./within.ts";
+import { until } from "./within.ts";
 
 const DAY = 86_400_000;
 
@@ -92,8 +92,8 @@ export async function fallSilent(
 /** A running application whose old paths under `/v1` and `/v2` are retired: `recorded_main.ts`. */
 export class ApplicationProcess implements AsyncDisposable {
   private constructor(
-    private readonly child: Deno.ChildProcess,
     readonly port: number,
+    private readonly child: Child,
   ) {}
 
   /**
@@ -109,26 +109,13 @@ export class ApplicationProcess implements AsyncDisposable {
     } = {},
   ): Promise<ApplicationProcess> {
     const config = `--config=${fromRoot("deno.json")}`;
-    const [program = "", ...args] = endingWithTests([
-      ...(limits === undefined ? [] : ["bash", "-c", `ulimit ${limits}; exec "$@"`, "bash"]),
+    const words = [
       ...[Deno.execPath(), "run", "--quiet", "--no-prompt", "--allow-all", config],
       ...[fromRoot("tests/support/recorded_main.ts"), database, JSON.stringify(settings)],
-    ]);
-    const child = new Deno.Command(program, {
-      args,
-      stdin: "null",
-      stdout: "piped",
-      stderr: "null",
-    }).spawn();
-    const text = child.stdout.pipeThrough(new TextDecoderStream());
-    const first = async () => {
-      for await (const part of text) return Number(part);
-      throw new Error("The application did not start");
-    };
-    return new ApplicationProcess(
-      child,
-      await within("an application's start", first(), { process: child }),
-    );
+    ];
+    const child = new Child(words, "stdout", { limits });
+    const [port] = await child.started("an application", /^\d+(?=\n)/);
+    return new ApplicationProcess(Number(port), child);
   }
 
   get pid(): number {
@@ -136,12 +123,8 @@ export class ApplicationProcess implements AsyncDisposable {
   }
 
   async stop(signal: Deno.Signal = "SIGTERM"): Promise<unknown> {
-    try {
-      this.child.kill(signal);
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error; // it has already ended
-    }
-    return await within("the end of an application", this.child.status, { process: this.child });
+    this.child.signal(signal);
+    return await this.child.end("an application");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

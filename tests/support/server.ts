@@ -1,11 +1,10 @@
 /** A real server process, on an ephemeral port and in a temporary folder. */
 
 import { dirname, join } from "node:path";
-import { endingWithTests } from "./child.ts";
+import { Child } from "./child.ts";
 import { fromRoot } from "./paths.ts";
 import { MAIN } from "./routes.ts";
 import { type CommandResult, runProgram } from "./run.ts";
-import { within } from "./within.ts";
 
 /** A line of the server's log. */
 export interface LogLine {
@@ -15,20 +14,12 @@ export interface LogLine {
 
 /** A running server. Disposing of it stops it and removes its folder. */
 export class ServerProcess implements AsyncDisposable {
-  readonly #child: Deno.ChildProcess;
-  readonly #stderr: Promise<string>;
-
   private constructor(
-    child: Deno.ChildProcess,
-    stderr: Promise<string>,
-    private readonly said: { text: string },
+    readonly port: number,
+    private readonly child: Child,
     /** Where it keeps its data, if the folder is temporary. */
     private readonly ownFolder: string | undefined,
-    readonly port: number,
-  ) {
-    this.#child = child;
-    this.#stderr = stderr;
-  }
+  ) {}
 
   /**
    * Starts a server and waits until it listens.
@@ -52,44 +43,27 @@ export class ServerProcess implements AsyncDisposable {
   ): Promise<ServerProcess> {
     const folder = givenFolder ?? await Deno.makeTempDir({ prefix: "media-head-" });
     const shared = environment["REUSE_PORT"] === "true" ? ["--unstable-net"] : [];
-    const [program = "", ...args] = endingWithTests([
-      ...runner,
-      ...(limits === undefined ? [] : ["bash", "-c", `ulimit ${limits}; exec "$@"`, "bash"]),
-      ...[deno, "run", ...(flags ?? taskFlags(main, folder)), ...shared, main],
-    ]);
-    const child = new Deno.Command(program, {
-      args,
-      env: { ...storageIn(folder), HOST: "127.0.0.1", PORT: "0", ...environment },
-      stdin: "null",
-      stdout: "null",
-      stderr: "piped",
-    }).spawn();
-    const started = Promise.withResolvers<number>();
-    const said = { text: "" };
-    const stderr = collect(child.stderr, (text) => {
-      said.text = text;
-      const port = /"event":"start".*?"port":(\d+)/.exec(text)?.[1];
-      if (port !== undefined) started.resolve(Number(port));
-    });
-    stderr.then((text) => started.reject(new Error(`The server did not start:\n${text}`)));
+    const words = [deno, "run", ...flags ?? taskFlags(main, folder), ...shared, main];
+    const env = { ...storageIn(folder), HOST: "127.0.0.1", PORT: "0", ...environment };
+    const child = new Child([...runner, ...words], "stderr", { limits, env });
     const ownFolder = givenFolder === undefined ? folder : undefined;
     try {
-      const port = await within("a server's start", started.promise, { process: child });
-      return new ServerProcess(child, stderr, said, ownFolder, port);
+      const [, port] = await child.started("a server", /"event":"start".*?"port":(\d+)/);
+      return new ServerProcess(Number(port), child, ownFolder);
     } catch (error) {
-      await within("the end of a server", child.status);
+      await child.end("a server");
       if (ownFolder !== undefined) await Deno.remove(ownFolder, { recursive: true });
       throw error;
     }
   }
 
   get pid(): number {
-    return this.#child.pid;
+    return this.child.pid;
   }
 
   /** Whether a line of the log has some text by now. */
   hasLogged(text: string): boolean {
-    return this.said.text.includes(text);
+    return this.child.text.includes(text);
   }
 
   get origin(): string {
@@ -105,16 +79,9 @@ export class ServerProcess implements AsyncDisposable {
   async stop(
     signal: Deno.Signal = "SIGTERM",
   ): Promise<{ code: number; log: LogLine[]; stderr: string }> {
-    try {
-      this.#child.kill(signal);
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error; // it has already ended
-    }
-    const ended = within("the end of a server", this.#child.status, { process: this.#child });
-    const { code } = await ended.catch(async (error: Error) => {
-      throw new Error(`${error.message}:\n${await this.#stderr}`);
-    });
-    const stderr = await within("the end of a server's log", this.#stderr);
+    this.child.signal(signal);
+    const code = await this.child.end("a server");
+    const stderr = this.child.text;
     const lines = stderr.split("\n").filter((line) => line.startsWith("{"));
     return { code, log: lines.map((line) => JSON.parse(line)), stderr };
   }
@@ -156,13 +123,4 @@ export function storageIn(folder: string): Record<string, string> {
     CONTENT: `${folder}/files`,
     DEPRECATED_AT: "2026-11-21",
   };
-}
-
-async function collect(
-  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
-  onText: (text: string) => void,
-): Promise<string> {
-  let text = "";
-  for await (const chunk of stream.pipeThrough(new TextDecoderStream())) onText(text += chunk);
-  return text;
 }
