@@ -15,16 +15,11 @@ const CLOCK = "(the clock of the test)";
  * @param clock Returns the time in milliseconds since the epoch, each time that a statement asks.
  */
 export function ledgerAt(database: Database, clock: () => number): Ledger {
-  return new Ledger(databaseAt(database, clock));
-}
-
-/** Returns such a database. */
-function databaseAt(database: Database, clock: () => number): Database {
   const dated = (statement: Statement): Statement => {
     const text = statement.text.replaceAll(CLOCK, () => `CAST(${clock()} AS bigint)`);
     return { ...statement, text };
   };
-  return {
+  const atClock: Database = {
     currentTime: CLOCK,
     batch: database.batch,
     dayOf: (instant) => database.dayOf(instant),
@@ -34,6 +29,7 @@ function databaseAt(database: Database, clock: () => number): Database {
     queryAfterChanges: (statement, table) => database.queryAfterChanges(dated(statement), table),
     transact: (statements, options) => database.transact(statements.map(dated), options),
   };
+  return new Ledger(atClock);
 }
 
 /** Opens an empty database in memory, for ledgers. */

@@ -15,7 +15,7 @@ import {
   type UsageReport,
   type UsageReportOptions,
 } from "../../lib/usage/verdict/report.ts";
-import { PROCESS } from "./counted_call.ts";
+import { COUNT, PROCESS } from "./counted_call.ts";
 
 /** The time of all reports: noon of a Tuesday. */
 export const NOW = Date.parse("2027-06-15T12:00:00Z");
@@ -45,17 +45,8 @@ export function row(
   more: Partial<UsageRow> = {},
 ): UsageRow {
   const last = NOW - daysAgo * DAY;
-  const fixed = {
-    day: new Date(last).toISOString().slice(0, 10),
-    route: "/audio/:token",
-    method: "HEAD",
-    phase: "deprecated",
-    brownout: "",
-    status: "2xx",
-    impact: "breaking",
-    release: "",
-  } as const;
-  return { ...fixed, client, calls, last, ...more };
+  const day = new Date(last).toISOString().slice(0, 10);
+  return { ...COUNT, day, client, calls, last, ...more };
 }
 
 /** Returns what a ledger says of the days of the clients in rows. */
