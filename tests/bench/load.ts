@@ -4,6 +4,8 @@
  */
 
 import { setImmediate } from "node:timers/promises";
+import type { PublishedItem } from "../../lib/storage/item.ts";
+import { requestHead } from "../support/raw_http.ts";
 
 /** A serialized request. */
 export interface PreparedRequest {
@@ -20,10 +22,25 @@ export function prepareRequest(
   target: string,
   fields: Readonly<Record<string, string>> = {},
 ): PreparedRequest {
-  const all = { Host: "bench", "User-Agent": "bench/1.0", ...fields };
-  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
-  const text = `${method} ${target} HTTP/1.1\r\n${lines.join("")}\r\n`;
-  return { method, target, fields, bytes: new TextEncoder().encode(text) };
+  const bytes = requestHead(method, target, { "User-Agent": "bench/1.0", ...fields });
+  return { method, target, fields, bytes };
+}
+
+/** Prepares requests for whole items. */
+export function wholes(method: string, items: readonly PublishedItem[]): PreparedRequest[] {
+  return items.map(({ token }) => prepareRequest(method, `/audio/${token}`));
+}
+
+/** Bytes of a part, as players request it. */
+const PART = 65_536;
+
+/** Prepares GETs of parts of an item, as many as are given, at equal distances. */
+export function parts({ token, length }: PublishedItem, count: number): PreparedRequest[] {
+  return Array.from({ length: count }, (_, index) => {
+    const first = Math.floor(length / count) * index;
+    const fields = { Range: `bytes=${first}-${first + PART - 1}` };
+    return prepareRequest("GET", `/audio/${token}`, fields);
+  });
 }
 
 /** What to send, and what to expect of every response. */
@@ -35,6 +52,7 @@ export interface Load {
   /** The status of every response. */
   readonly status: number;
 }
+
 /** Sends requests in rotation. */
 export function inTurn(requests: readonly PreparedRequest[], status: number, count: number): Load {
   const request = (index: number) => requests[index % requests.length] as PreparedRequest;

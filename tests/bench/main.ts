@@ -11,8 +11,8 @@ import { parseArgs } from "node:util";
 import type { PublishedItem } from "../../lib/storage/item.ts";
 import { type RawResponse, requestRaw } from "../support/raw_http.ts";
 import { Contender, type Launch } from "./contender.ts";
-import { inTurn, type Load, prepareRequest } from "./load.ts";
-import { LATENCIES, measure, measureLatency, quantile, ratio, spread } from "./measurement.ts";
+import { inTurn, type Load, parts, prepareRequest, wholes } from "./load.ts";
+import { measure, measureLatency, quantile, ratio, spread } from "./measurement.ts";
 import { launchServer, type Nginx, type Peer, peer, prepareNginx } from "./peers.ts";
 import { GET_FIELDS } from "./peers/serve.ts";
 import { measureMachines } from "./many_machines.ts";
@@ -29,9 +29,6 @@ const EXTENT = quick
   ? { hot: 1_000, cold: 20_000, medium: 10_000_000, large: 100_000_000 }
   : { hot: 1_000, cold: 1_000_000, medium: 100_000_000, large: 1_000_000_000 };
 const [ROUNDS, REQUESTS] = quick ? [3, 3_000] : [15, 20_000];
-
-/** Bytes of a part, as players request it. */
-const PART = 65_536;
 
 /** The columns of the table. */
 const PEERS = ["floor", "bare handler", "Hono", "nginx"] as const;
@@ -63,7 +60,7 @@ function casesOf(storage: string, published: Published, nginx: Nginx): Case[] {
   return [
     {
       name: "hot HEAD",
-      load: wholes("HEAD", hot, REQUESTS),
+      load: inTurn(wholes("HEAD", hot), 200, REQUESTS),
       server,
       peers: {
         "bare handler": peer("bare_head.ts", catalogue),
@@ -83,26 +80,19 @@ function casesOf(storage: string, published: Published, nginx: Nginx): Case[] {
       server: launchServer(storage),
       peers: { "Hono": peer("hono.ts", catalogue, "sqlite") },
     },
-    get("4 kB", wholes("GET", hot, REQUESTS / 5), hot[0] as PublishedItem),
-    get(`64 kB of ${EXTENT.large / 1e6} MB`, parts(large, REQUESTS / 10), large),
-    get("1 MB", wholes("GET", [megabyte], REQUESTS / 50), megabyte),
-    get(`${EXTENT.medium / 1e6} MB`, wholes("GET", [medium], REQUESTS / 2_000), medium),
+    get("4 kB", inTurn(wholes("GET", hot), 200, REQUESTS / 5), hot[0] as PublishedItem),
+    get(
+      `64 kB of ${EXTENT.large / 1e6} MB`,
+      inTurn(parts(large, 1_000), 206, REQUESTS / 10),
+      large,
+    ),
+    get("1 MB", inTurn(wholes("GET", [megabyte]), 200, REQUESTS / 50), megabyte),
+    get(
+      `${EXTENT.medium / 1e6} MB`,
+      inTurn(wholes("GET", [medium]), 200, REQUESTS / 2_000),
+      medium,
+    ),
   ];
-}
-
-/** Requests for items in turn. */
-function wholes(method: string, items: readonly PublishedItem[], count: number): Load {
-  return inTurn(items.map(({ token }) => prepareRequest(method, `/audio/${token}`)), 200, count);
-}
-
-/** GETs of 1,000 parts of an item in turn. */
-function parts({ token, length }: PublishedItem, count: number): Load {
-  const requests = Array.from({ length: 1_000 }, (_, index) => {
-    const first = Math.floor(length / 1_000) * index;
-    const fields = { Range: `bytes=${first}-${first + PART - 1}` };
-    return prepareRequest("GET", `/audio/${token}`, fields);
-  });
-  return inTurn(requests, 206, count);
 }
 
 /** HEADs for random cold items. */
@@ -125,20 +115,15 @@ async function measureCase(each: Case): Promise<void> {
   console.log(`| ${[each.name, (quantile(cpu, 0.5) / 1000).toFixed(1), ...ratios].join(" | ")} |`);
 }
 
-/** Measures latency at half of what this server holds on one core, and prints a table. */
+/** Measures latency at half of what this server holds on one core, and prints it. */
 async function measureCaseLatency(each: Case): Promise<void> {
   await using running = new AsyncDisposableStack();
   const contenders = await startAll(each, running);
   const cpu = (await measure(contenders, each.load, 3)).get(OWN) ?? [];
   const perSecond = Math.round(1e9 / quantile(cpu, 0.5) / 2);
   const results = await measureLatency(contenders, each.load, { perSecond, rounds: ROUNDS });
-  const names = Object.keys(LATENCIES);
-  console.log(`\n${each.name} at ${perSecond} requests a second: latency in ms\n`);
-  console.log(`| server | ${names.join(" | ")} |\n|${"---|".repeat(names.length + 1)}`);
-  for (const [name, byRound] of results) {
-    const columns = names.map((_, column) => spread(byRound.map((all) => all[column] as number)));
-    console.log(`| ${[name, ...columns].join(" | ")} |`);
-  }
+  console.log(`\n${each.name} at ${perSecond} requests a second: p99 in ms\n`);
+  for (const [name, byRound] of results) console.log(`- ${name}: ${spread(byRound)}`);
 }
 
 /** Starts the contenders of a case, and checks that all send the same. */

@@ -4,10 +4,8 @@
  * the servers' CPU time, and what they ask of store and database.
  */
 
-import { entryOf, type PublishedItem } from "../../lib/storage/item.ts";
-import { membersOf } from "../../lib/publishing/entry_members.ts";
+import type { PublishedItem } from "../../lib/storage/item.ts";
 import { forEach } from "../../lib/async/for_each.ts";
-import { linkedItem } from "../storage/media/media_storage_suite.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openBucket } from "../support/bucket_storage.ts";
 import { fromRoot } from "../support/paths.ts";
@@ -17,26 +15,12 @@ import { POSTGRES, PostgresServer, USER } from "../support/postgres.ts";
 import { Relay } from "../support/relay.ts";
 import { ACCESS_KEY, BUCKET, S3_STORE, S3Store, SECRET_KEY } from "../support/s3_store.ts";
 import { Contender, type Launch } from "./contender.ts";
-import {
-  inTurn,
-  type Load,
-  type PreparedRequest,
-  prepareRequest,
-  sendAtRate,
-  sendLoad,
-} from "./load.ts";
+import { inTurn, type Load, parts, type PreparedRequest, sendLoad, wholes } from "./load.ts";
 import { quantile, ratio, spread } from "./measurement.ts";
 import { EVERYTHING, peer } from "./peers.ts";
 
 const PREFIX = "bench";
-const PART = 65_536;
 const [OWN, PEER] = ["media-head", "Hono"] as const;
-
-/** Items that are imported while older items are requested. */
-const IMPORTED = 40_000;
-
-/** Requests a second meanwhile, and for how long: less than an import takes. */
-const [RATE, IMPORT_SECONDS] = [500, 4];
 
 /** The peer is not told what to send. */
 const NOTHING_GIVEN = { status: 200, headers: [], length: 0 };
@@ -46,8 +30,6 @@ const COUNTED_MS = 11_000;
 
 /** A server under measurement, in one process or more, with a database and a relay of its own. */
 interface Subject {
-  /** The database's. */
-  readonly url: string;
   readonly processes: readonly Contender[];
   /** Returns how many requests it has sent to the store. */
   readonly asked: () => number;
@@ -89,9 +71,7 @@ export async function measureMachines(rounds: number, isQuick: boolean): Promise
   const database = await postgres.createDatabase();
   const cold = Math.ceil(count * (1.2 * rounds + 1));
   const items = await publish(postgres.urlOf(database), store, { hot, cold });
-  const world = { store, postgres, database, ...items };
-  await measureRequests(world, count, rounds);
-  await measureImport(world, Math.ceil(rounds / 3));
+  await measureRequests({ store, postgres, database, ...items }, count, rounds);
 }
 
 /** Measures each kind of request, and prints a table. */
@@ -101,14 +81,14 @@ async function measureRequests(world: World, count: number, rounds: number): Pro
   const columns = ["case", "µs", "ratio to Hono", "store", "Hono's", "queries", "Hono's"];
   console.log(`| ${columns.join(" | ")} |\n|${"---|".repeat(columns.length)}`);
   const hotHeads = (name: string) =>
-    inTurn(requests("HEAD", hot), 200, name === OWN ? 20 * count : count); // Hono's wait for the store
+    inTurn(wholes("HEAD", hot), 200, name === OWN ? 20 * count : count); // Hono's wait for the store
   const cases: [name: string, load: (name: string) => Load, processes: number][] = [
     ["hot HEAD", hotHeads, 1],
     ["hot HEAD, two processes", hotHeads, 2],
-    ["cold HEAD", () => once(requests("HEAD", cold), count), 1],
-    ["GET 4 kB", () => inTurn(requests("GET", hot), 200, count), 1],
-    ["GET 64 kB of 1 MB", () => inTurn(partsOf(megabyte), 206, count), 1],
-    ["GET 1 MB", () => inTurn(requests("GET", [megabyte]), 200, count / 3), 1],
+    ["cold HEAD", () => once(wholes("HEAD", cold), count), 1],
+    ["GET 4 kB", () => inTurn(wholes("GET", hot), 200, count), 1],
+    ["GET 64 kB of 1 MB", () => inTurn(parts(megabyte, 16), 206, count), 1],
+    ["GET 1 MB", () => inTurn(wholes("GET", [megabyte]), 200, count / 3), 1],
   ];
   for (const [name, load, processes] of cases) {
     await using running = new AsyncDisposableStack();
@@ -116,52 +96,6 @@ async function measureRequests(world: World, count: number, rounds: number): Pro
     const other = await start(world, PEER, processes, running);
     print(name, await measureInTurn([[own, load(OWN)], [other, load(PEER)]], rounds));
   }
-}
-
-/**
- * Measures the latency of hot HEADs while items are imported into their catalogue, and while they
- * are imported into another one, and prints a table.
- */
-async function measureImport(world: World, rounds: number): Promise<void> {
-  const { hot, store, postgres } = world;
-  console.log(
-    `\n${RATE} hot HEADs a second while ${IMPORTED} items are imported: latency in ms, and CPU time\n`,
-  );
-  const names = ["import into", "p50", "p99", "µs", "store a second", "queries"];
-  console.log(`| ${names.join(" | ")} |\n|${"---|".repeat(names.length)}`);
-  const load = inTurn(requests("HEAD", hot), 200, RATE * IMPORT_SECONDS);
-  const p99s: number[][] = [];
-  for (const where of ["another catalogue", "the same catalogue"]) {
-    await using running = new AsyncDisposableStack();
-    const subject = await start(world, OWN, 1, running);
-    const [{ port }] = subject.processes as [Contender];
-    const into = where === "the same catalogue" ? subject.url : postgres.urlOf(await copyOf(world));
-    const [latencies, cpu, asks]: [number[][], number[], number[]] = [[], [], []];
-    await sendLoad(port, load);
-    const queriesBefore = await subject.queries();
-    for (let round = 0; round < rounds; round++) {
-      const importing = importMany({ ...store.environment(PREFIX), DATABASE_URL: into });
-      const [asked, used] = [subject.asked(), cpuOf(subject)];
-      latencies.push(await sendAtRate(port, load, RATE));
-      cpu.push((cpuOf(subject) - used) / load.count / 1_000);
-      asks.push((subject.asked() - asked) / IMPORT_SECONDS);
-      await importing;
-    }
-    // With the same catalogue, these are also the import's own.
-    const queries = (await subject.queries() - queriesBefore) / (load.count * rounds);
-    const [p50, p99] = [0.5, 0.99].map((share) => latencies.map((all) => quantile(all, share)));
-    p99s.push(p99 as number[]);
-    const spreads = [p50, p99, cpu, asks].map((all) => spread(all ?? []));
-    console.log(`| ${[where, ...spreads, queries.toFixed(2)].join(" | ")} |`);
-  }
-  console.log(`\nRatio of the p99s: ${ratio(p99s[1] ?? [], p99s[0] ?? [])}`);
-}
-
-/** Copies the database with all items, and returns the copy's name. */
-async function copyOf({ postgres, database }: World): Promise<string> {
-  const name = `copy_${crypto.randomUUID().replaceAll("-", "")}`;
-  await postgres.query(`CREATE DATABASE ${name} TEMPLATE ${database} OWNER ${USER}`);
-  return name;
 }
 
 /** Starts processes of a server on a copy of the database, which ask the store through a relay. */
@@ -172,7 +106,8 @@ async function start(
   running: AsyncDisposableStack,
 ): Promise<Subject> {
   const { store, postgres } = world;
-  const database = await copyOf(world);
+  const database = `copy_${crypto.randomUUID().replaceAll("-", "")}`;
+  await postgres.query(`CREATE DATABASE ${database} TEMPLATE ${world.database} OWNER ${USER}`);
   const url = postgres.urlOf(database);
   const relay = running.use(new Relay(store.port));
   let sent = 0;
@@ -200,7 +135,7 @@ async function start(
     const text = `SELECT xact_commit FROM pg_stat_database WHERE datname = '${database}'`;
     return Number((await postgres.query(text))[0]);
   };
-  return { url, processes: started, asked: () => sent, queries };
+  return { processes: started, asked: () => sent, queries };
 }
 
 /** Publishes items with an object each. */
@@ -223,18 +158,6 @@ async function publish(url: string, store: S3Store, counts: { hot: number; cold:
   };
   const megabyte = await make(1_048_576);
   return { hot: await makeAll(counts.hot), cold: await makeAll(counts.cold), megabyte };
-}
-
-function requests(method: string, items: readonly PublishedItem[]): PreparedRequest[] {
-  return items.map(({ token }) => prepareRequest(method, `/audio/${token}`));
-}
-
-/** Requests for 64 kB of an item, one after the other. */
-function partsOf({ token, length }: PublishedItem): PreparedRequest[] {
-  return Array.from({ length: Math.floor(length / PART) }, (_, index) => {
-    const fields = { Range: `bytes=${index * PART}-${(index + 1) * PART - 1}` };
-    return prepareRequest("GET", `/audio/${token}`, fields);
-  });
 }
 
 /** Sends each request once only, in all rounds together. */
@@ -292,22 +215,4 @@ function print(name: string, [own, other]: readonly Result[]): void {
     other.queries.toFixed(2),
   ];
   console.log(`| ${columns.join(" | ")} |`);
-}
-
-/** Imports new items, by the command. */
-async function importMany(environment: Record<string, string>): Promise<void> {
-  const list = await Deno.makeTempFile();
-  const lines = Array.from({ length: IMPORTED }, () => {
-    const item = linkedItem();
-    return JSON.stringify(membersOf(item.token, entryOf(item)));
-  });
-  await Deno.writeTextFile(list, lines.join("\n"));
-  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "--allow-all", fromRoot("main.ts"), "media", "import", list],
-    env: environment,
-    stdout: "null",
-    stderr: "piped",
-  }).output();
-  await Deno.remove(list);
-  if (!success) throw new Error(new TextDecoder().decode(stderr));
 }

@@ -35,26 +35,22 @@ export async function measure(
   return results;
 }
 
-/** The quantiles of a latency, by name. */
-export const LATENCIES = { "p50": 0.5, "p99": 0.99, "p99.9": 0.999 } as const;
-
 /**
  * Measures the latency of contenders side by side, at the same rate.
  *
  * @param perSecond Requests a second.
- * @returns By name, each of {@linkcode LATENCIES} in milliseconds, round by round.
+ * @returns By name, the 99th percentile in milliseconds, round by round.
  */
 export async function measureLatency(
   contenders: readonly Contender[],
   load: Load,
   { perSecond, rounds }: { readonly perSecond: number; readonly rounds: number },
-): Promise<Map<string, number[][]>> {
-  const results = new Map(contenders.map(({ name }) => [name, [] as number[][]]));
+): Promise<Map<string, number[]>> {
+  const results = new Map(contenders.map(({ name }) => [name, [] as number[]]));
   for (let round = 0; round < rounds; round++) {
     for (const { name, port } of contenders) {
       await sendLoad(port, load); // to warm up
-      const latencies = await sendAtRate(port, load, perSecond);
-      results.get(name)?.push(Object.values(LATENCIES).map((share) => quantile(latencies, share)));
+      results.get(name)?.push(quantile(await sendAtRate(port, load, perSecond), 0.99));
     }
   }
   return results;
