@@ -5,7 +5,7 @@
 
 import { setImmediate } from "node:timers/promises";
 import type { PublishedItem } from "../../lib/storage/item.ts";
-import { requestHead } from "../support/raw_http.ts";
+import { requestHead, writeAll } from "../support/raw_http.ts";
 
 /** A serialized request. */
 export interface PreparedRequest {
@@ -137,9 +137,7 @@ class Connection implements Disposable {
 
   /** Sends a request and reads the whole response. */
   async ask({ method, bytes }: PreparedRequest, status: number): Promise<void> {
-    for (let done = 0; done < bytes.length;) {
-      done += await this.#connection.write(bytes.subarray(done));
-    }
+    await writeAll(this.#connection, bytes);
     const buffer = this.#buffer;
     let length = 0;
     let end = -1;

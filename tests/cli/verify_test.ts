@@ -6,6 +6,7 @@ import { openIn, openLocal } from "../support/local_storage.ts";
 import { inFolder, mediaCommand, mediaHere } from "../support/media_cli.ts";
 import { Origin } from "../support/origin.ts";
 import { needing } from "../support/permissions.ts";
+import { until } from "../support/within.ts";
 
 const test = needing("processes");
 
@@ -82,9 +83,7 @@ test("media verify prints a summary when it is stopped", () =>
     ) {
       const before = origin.requests.length;
       const child = mediaCommand(folder, ["verify", ...args]).spawn();
-      while (origin.requests.length === before) {
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
+      await until("a request", () => origin.requests.length > before);
       child.kill(signal);
       const { stdout, stderr, ...status } = await child.output();
       assertEquals(

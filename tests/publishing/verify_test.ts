@@ -10,6 +10,7 @@ import { openLocal } from "../support/local_storage.ts";
 import { openMemory } from "../support/memory_storage.ts";
 import { Origin } from "../support/origin.ts";
 import { needing } from "../support/permissions.ts";
+import { until } from "../support/within.ts";
 
 const test = needing("environment", "files", "network");
 
@@ -138,5 +139,5 @@ test("verify() limits its concurrency, and ends when aborted", async () => {
   const options = { signal: controller.signal, onVerified };
   await assertRejects(() => verify(subject.storage, options), TypeError, "enough");
   assert(origin.requests.length <= 232);
-  while (running > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until("the requests to end", () => running === 0);
 });

@@ -5,6 +5,7 @@ import { Child } from "./child.ts";
 import { installTarball, NPM } from "./npm.ts";
 import { shared } from "./permissions.ts";
 import { freePort } from "./ports.ts";
+import { writeAll } from "./raw_http.ts";
 import { runProgram } from "./run.ts";
 import { within } from "./within.ts";
 
@@ -147,10 +148,8 @@ export class Wire {
     );
   }
 
-  async send(bytes: Uint8Array): Promise<void> {
-    for (let done = 0; done < bytes.length;) {
-      done += await this.connection.write(bytes.subarray(done));
-    }
+  send(bytes: Uint8Array): Promise<void> {
+    return writeAll(this.connection, bytes);
   }
 
   /** Reads something; nothing at the end, and once it is broken off. */

@@ -25,10 +25,15 @@ export async function requestRaw(
   using connection = await Deno.connect({ hostname: "127.0.0.1", port });
   const head = requestHead(method, target, { Connection: "close", ...fields });
   const exchange = async () => {
-    for (let done = 0; done < head.length;) done += await connection.write(head.subarray(done));
+    await writeAll(connection, head);
     return await new Response(connection.readable).bytes();
   };
   return parseResponse(await within(`the response to ${method} ${target}`, exchange()));
+}
+
+/** Writes all bytes to a connection. */
+export async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void> {
+  for (let done = 0; done < bytes.length;) done += await connection.write(bytes.subarray(done));
 }
 
 /** Returns a request to send on a connection. */

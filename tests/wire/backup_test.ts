@@ -1,7 +1,6 @@
 /** Backup and restore with the documentation's own commands, while items change. */
 
 import { assert, assertEquals } from "@std/assert";
-import { delay } from "@std/async/delay";
 import { sqliteAt } from "../../lib/database/place.ts";
 import type { Engine } from "../../lib/storage/engines/engine.ts";
 import type { OpenStorage } from "../../lib/storage/engines/open_storage.ts";
@@ -19,6 +18,7 @@ import { openEngine as openPostgres } from "../support/postgres_engine.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { runProgram } from "../support/run.ts";
 import { ServerProcess } from "../support/server.ts";
+import { until } from "../support/within.ts";
 
 const NEEDS = ["processes", LINUX, program("bash"), program("flock")] as const;
 
@@ -93,7 +93,7 @@ class Load implements AsyncDisposable {
   /** Waits for a number of further changes. */
   async until(changes: number): Promise<void> {
     const end = this.changes + changes;
-    while (this.changes < end) await delay(10);
+    await until("the changes", () => this.changes >= end);
   }
 
   async stop(): Promise<void> {

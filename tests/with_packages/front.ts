@@ -7,6 +7,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { FrontProcess, installedFront, NODES } from "../support/front.ts";
 import { NPM } from "../support/npm.ts";
 import { needing } from "../support/permissions.ts";
+import { writeAll } from "../support/raw_http.ts";
 import { until, within } from "../support/within.ts";
 
 /** Options of Node. With the second, it takes more that is malformed, and sends none of it. */
@@ -37,9 +38,8 @@ async function readAll(
   return text;
 }
 
-async function write(connection: Deno.TcpConn, text: string): Promise<void> {
-  const bytes = bytesOf(text);
-  for (let done = 0; done < bytes.length;) done += await connection.write(bytes.subarray(done));
+function write(connection: Deno.TcpConn, text: string): Promise<void> {
+  return writeAll(connection, bytesOf(text));
 }
 
 function close(connection: Deno.TcpConn): void {

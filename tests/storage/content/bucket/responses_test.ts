@@ -16,6 +16,7 @@ import type { ContentReference, FailedRead } from "../../../../lib/storage/item.
 import { streamOf } from "../../../support/body.ts";
 import { needing } from "../../../support/permissions.ts";
 import { refusal, response, ScriptedStore, withStore } from "../../../support/scripted_store.ts";
+import { until } from "../../../support/within.ts";
 
 const test = needing("network");
 
@@ -185,7 +186,7 @@ test("open() reports in time that all connections are in use, and takes the next
     await streams[0]?.cancel();
     await (await next).cancel();
     for (const stream of streams) await stream.cancel();
-    while (store.connections > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    await until("the connections to close", () => store.connections === 0);
   });
 });
 
