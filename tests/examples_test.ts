@@ -6,9 +6,9 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import project from "../deno.json" with { type: "json" };
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { run } from "./support/npm.ts";
 import { fromRoot } from "./support/paths.ts";
 import { needing } from "./support/permissions.ts";
+import { mustRun } from "./support/run.ts";
 
 /** What is read of `deno doc --json`. */
 interface Docs {
@@ -30,9 +30,7 @@ needing("processes")(
   async () => {
     const args = ["doc", "--json", project.exports["./lifecycle"]];
     const cwd = fromRoot(".");
-    const { code, text, errors } = await run(cwd, Deno.execPath(), ...args);
-    assertEquals(code, 0, errors);
-    const { nodes }: Docs = JSON.parse(text);
+    const { nodes }: Docs = JSON.parse(await mustRun(Deno.execPath(), args, { cwd }));
     assertEquals(Object.keys(nodes).length, 1);
     const tested = /--doc (.*)$/.exec(project.tasks.test.command)?.[1]?.split(" ") ?? [];
     const names: string[] = [];

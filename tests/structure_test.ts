@@ -4,9 +4,9 @@ import { assert, assertEquals } from "@std/assert";
 import { dirname, join } from "node:path";
 import { copyPackages } from "./support/copy.ts";
 import { inFolder, taskArguments } from "./support/media_cli.ts";
-import { run } from "./support/npm.ts";
 import { fromRoot, SAMPLE_MP3 } from "./support/paths.ts";
 import { needing } from "./support/permissions.ts";
+import { mustRun } from "./support/run.ts";
 import { ServerProcess, taskFlags } from "./support/server.ts";
 
 /**
@@ -172,13 +172,9 @@ needing("processes")(
       const environment = { DENO_DIR: folder, HTTPS_PROXY: "http://127.0.0.1:1" }; // no way out
       await using _server = await ServerProcess.start(environment, folder, { flags });
 
-      const env = {
-        ...environment,
-        DATABASE_URL: `sqlite:${folder}/a.sqlite`,
-        CONTENT: `${folder}/files`,
-      };
-      const words = taskArguments(["publish", SAMPLE_MP3]);
-      const { code, errors } = await run({ env }, Deno.execPath(), ...words);
-      assertEquals(code, 0, errors);
+      const [DATABASE_URL, CONTENT] = [`sqlite:${folder}/a.sqlite`, `${folder}/files`];
+      await mustRun(Deno.execPath(), taskArguments(["publish", SAMPLE_MP3]), {
+        env: { ...environment, DATABASE_URL, CONTENT },
+      });
     }),
 );

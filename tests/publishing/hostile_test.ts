@@ -7,6 +7,7 @@ import { detectMediaType } from "../../lib/publishing/media_type.ts";
 import { inFolder, mediaCommand } from "../support/media_cli.ts";
 import { fromRoot, SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
+import { runProgram } from "../support/run.ts";
 import { storageIn, taskFlags } from "../support/server.ts";
 import { within } from "../support/within.ts";
 import { HOSTILE } from "./hostile.ts";
@@ -79,15 +80,11 @@ needing("processes")(
       await fill(`${folder}/media`);
       const main = fromRoot("main.ts");
       const flags = [...taskFlags(main), "--v8-flags=--max-old-space-size=64"];
-      const process = new Deno.Command(Deno.execPath(), {
-        args: ["run", ...flags, main, "media", "publish", "--json", `${folder}/media`],
+      const words = ["run", ...flags, main, "media", "publish", "--json", `${folder}/media`];
+      const { code, stdout, stderr } = await runProgram(Deno.execPath(), words, {
         env: storageIn(folder),
-        stdin: "null",
-        stdout: "piped",
-        stderr: "piped",
-      }).spawn();
-      const { code, stdout, stderr } = await within("the end", process.output(), { process });
-      const outcomes = new TextDecoder().decode(stdout).trimEnd().split("\n")
+      });
+      const outcomes = stdout.trimEnd().split("\n")
         .map((line) => JSON.parse(line) as { outcome: string; source: string; reason?: string });
       assertEquals(
         outcomes.map(({ source, outcome }) => [source.replace(/^.*\/\d+-/, ""), outcome]),
@@ -102,7 +99,7 @@ needing("processes")(
       const published = NAMES.length + SOUND.length;
       const refused = NAMES.length - SOUND.length;
       const summary = `Published ${published}, skipped 0 (already published), refused ${refused}\n`;
-      assert(new TextDecoder().decode(stderr).endsWith(summary), new TextDecoder().decode(stderr));
+      assert(stderr.endsWith(summary), stderr);
       assertEquals(code, 1);
 
       const stopped = mediaCommand(folder, ["publish", "--again", `${folder}/media`]).spawn();

@@ -7,10 +7,10 @@ import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { openLocal } from "../support/local_storage.ts";
 import { Daemon, nginx } from "../support/daemon.ts";
 import { inFolder } from "../support/media_cli.ts";
-import { run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing, program } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
+import { runProgram } from "../support/run.ts";
 import { ServerProcess } from "../support/server.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { until } from "../support/within.ts";
@@ -30,8 +30,8 @@ needing("processes", program("systemd-analyze"))(
         await Deno.writeTextFile(`${folder}/${name}`, here);
       }
       const paths = names.map((name) => `${folder}/${name.replace("@", "@1")}`);
-      const verify = () => run(folder, "systemd-analyze", "verify", ...paths);
-      const fine = { code: 0, text: "", errors: "" };
+      const verify = () => runProgram("systemd-analyze", ["verify", ...paths]);
+      const fine = { code: 0, stdout: "", stderr: "" };
       assertEquals(await verify(), fine);
 
       const page = await Deno.readTextFile(fromRoot("lib/usage/README.md"));
@@ -41,7 +41,7 @@ needing("processes", program("systemd-analyze"))(
       await Deno.writeTextFile(dropIn, variables);
       assertEquals(await verify(), fine);
       await Deno.writeTextFile(dropIn, "[Service]\nUMask=everybody\n");
-      assertStringIncludes((await verify()).errors, "Failed to parse mode value");
+      assertStringIncludes((await verify()).stderr, "Failed to parse mode value");
     }),
 );
 

@@ -3,10 +3,10 @@ import { newToken } from "../../lib/storage/token.ts";
 import { openLedgerToChange } from "../../lib/usage/record/open_ledger.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { openLedgerIn, openLocal } from "../support/local_storage.ts";
-import { run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing, program } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
+import { mustRun } from "../support/run.ts";
 import { ServerProcess } from "../support/server.ts";
 import { until as poll } from "../support/within.ts";
 
@@ -251,8 +251,7 @@ needing("processes", program("promtool"))(
     const rules = `groups:\n- name: documented\n  rules:\n${rule.replaceAll(/^/gm, "  ")}`;
     await Deno.writeTextFile(`${subject.folder}/rules.yaml`, rules);
     await Deno.writeTextFile(`${subject.folder}/test.yaml`, JSON.stringify(test));
-    const tested = await run(subject.folder, "promtool", "test", "rules", "test.yaml");
-    assertEquals(tested.code, 0, tested.text + tested.errors);
+    await mustRun("promtool", ["test", "rules", "test.yaml"], { cwd: subject.folder });
   },
 );
 

@@ -5,10 +5,10 @@ import { newMetadata } from "../storage/storage_suite.ts";
 import { copyProject } from "../support/copy.ts";
 import { callsIn, openLedgerIn, openLocal } from "../support/local_storage.ts";
 import { inFolder } from "../support/media_cli.ts";
-import { run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { isFile, LINUX, needing, program } from "../support/permissions.ts";
 import { parseResponse, type RawResponse, requestHead, requestRaw } from "../support/raw_http.ts";
+import { mustRun, runProgram } from "../support/run.ts";
 import { ServerProcess, taskFlags } from "../support/server.ts";
 import { until } from "../support/within.ts";
 import { checkParity } from "./request_table.ts";
@@ -142,9 +142,8 @@ test("a signal while a server registers ends it in order", async () => {
     await runServer(() => Promise.resolve({ ...place, recorder,
       log: ({ event }) => console.log(event), close: async () => console.log("ended"),
       listen: (options) => Deno.serve(options, () => new Response()) }));`;
-  const { code, text } = await run(".", Deno.execPath(), "eval", script);
-  const said = text.trimEnd().split("\n");
-  assertEquals([code, ...said], [0, "registered", "start", "ended", "stop"]);
+  const said = await mustRun(Deno.execPath(), ["eval", script]);
+  assertEquals(said, "registered\nstart\nended\nstop\n");
 });
 
 // Elsewhere, script(1) has different options.
@@ -288,9 +287,9 @@ needing("processes", program("bash"))(
         if (error instanceof Error) console.log(error.stack);
       }
       Deno.exit();`;
-    const words = ["bash", Deno.execPath(), "eval", script];
-    const { text, errors } = await run(".", "bash", "-c", 'ulimit -n 64; exec "$@"', ...words);
-    assertMatch(text, /Too many open files[^]*Too many open files[^]*listener\.ts/, errors);
+    const words = ["-c", 'ulimit -n 64; exec "$@"', "bash", Deno.execPath(), "eval", script];
+    const { stdout, stderr } = await runProgram("bash", words);
+    assertMatch(stdout, /Too many open files[^]*Too many open files[^]*listener\.ts/, stderr);
   },
 );
 

@@ -2,10 +2,10 @@
 
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { inFolder } from "../support/media_cli.ts";
-import { run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
+import { mustRun } from "../support/run.ts";
 import { ServerProcess } from "../support/server.ts";
 
 const test = needing("processes");
@@ -28,8 +28,8 @@ test("a server may use ./data only, and prints the command for any other place, 
     const command = /^ {2}(deno run .* -P) (.*) main\.ts$/m.exec(message);
     assert(command, message);
     // The shell splits it.
-    const split = await run(folder, "sh", "-c", `printf '%s\\n' ${command[2]}`);
-    const flags = split.text.trimEnd().split("\n");
+    const split = await mustRun("sh", ["-c", `printf '%s\\n' ${command[2]}`]);
+    const flags = split.trimEnd().split("\n");
     assertEquals(flags, [
       `--allow-read=.env,${folder}/a b/,${folder}/it's`,
       `--allow-write=${folder}/a b/,${folder}/it's`,
@@ -46,8 +46,8 @@ test("the permissions of the start task reach .env, its data and the samples onl
     const inside = ["main.ts", ".env", "data", "data/files/x", "lib/publishing/samples/a"];
     const paths = [...inside.map(fromRoot), folder, "/etc/passwd"];
     const words = ["run", ...START, `${folder}/probe.ts`, ...paths];
-    const { text } = await run({ env: { NO_COLOR: "1" } }, Deno.execPath(), ...words);
-    assertEquals(JSON.parse(text.replaceAll(/\s/g, "")), [
+    const stdout = await mustRun(Deno.execPath(), words, { env: { NO_COLOR: "1" } });
+    assertEquals(JSON.parse(stdout.replaceAll(/\s/g, "")), [
       [false, true, true, true, true, false, false],
       [false, false, true, true, false, false, false],
     ]);

@@ -7,6 +7,7 @@ import { openLocal } from "../support/local_storage.ts";
 import { SAMPLE_MP3 } from "../support/paths.ts";
 import { needing, program } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
+import { runProgram } from "../support/run.ts";
 import { ServerProcess } from "../support/server.ts";
 
 /** Returns the line on a notice, as a browser shows it. */
@@ -45,8 +46,8 @@ needing("processes", program("sh"), program("curl"), program("awk"))(
       const [line = ""] = lines;
       const run = async (url: string) => {
         const args = ["-e", "-c", line.replace("URL", url)];
-        const { code, stdout } = await new Deno.Command("sh", { args }).output();
-        return { code, said: new TextDecoder().decode(stdout) };
+        const { code, stdout: said } = await runProgram("sh", args);
+        return { code, said };
       };
       const old = await run(`${server.origin}/audio/${token}`);
       assertEquals(old.code, 1, phase);

@@ -4,10 +4,10 @@ import { newToken } from "../../lib/storage/token.ts";
 import { checkParity, checkProblem } from "../server/request_table.ts";
 import { newMetadata } from "../storage/storage_suite.ts";
 import { callsIn, openLedgerIn, openLocal } from "../support/local_storage.ts";
-import { run } from "../support/npm.ts";
 import { fromRoot } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
 import { field, requestHead, requestRaw } from "../support/raw_http.ts";
+import { runProgram } from "../support/run.ts";
 import { ServerProcess, storageIn } from "../support/server.ts";
 import { until } from "../support/within.ts";
 
@@ -122,8 +122,8 @@ test("a server process refuses to start with a reason", async () => {
       signal: AbortSignal.timeout(60_000), // if it starts after all
     };
     const words = ["run", "--quiet", "--no-prompt", "--allow-all", fromRoot("main.ts")];
-    const { code, errors } = await run(options, Deno.execPath(), ...words);
-    const said = errors.replace(/^(?:\{.*\}\n)+/, ""); // the log
+    const { code, stderr } = await runProgram(Deno.execPath(), words, options);
+    const said = stderr.replace(/^(?:\{.*\}\n)+/, ""); // the log
     assert(said.startsWith("media-head cannot start: "), said);
     assertMatch(said, reason);
     assertEquals(code, 1);

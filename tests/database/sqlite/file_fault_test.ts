@@ -9,6 +9,7 @@ import { inFolder, media } from "../../support/media_cli.ts";
 import { fromRoot, SAMPLE_MP3 } from "../../support/paths.ts";
 import { LINUX, needing, program } from "../../support/permissions.ts";
 import { field, requestRaw } from "../../support/raw_http.ts";
+import { runProgram } from "../../support/run.ts";
 import { ServerProcess } from "../../support/server.ts";
 import { until } from "../../support/within.ts";
 
@@ -138,11 +139,9 @@ needing("processes", LINUX, program("sh"))(
           });
         }`;
       // No file may be longer than 400 kB; `ulimit` counts in blocks of 512 bytes.
-      const { stdout, stderr } = await new Deno.Command("sh", {
-        args: ["-c", `trap "" XFSZ; ulimit -f 800; exec "$0" eval "$1"`, Deno.execPath(), script],
-        cwd: fromRoot("."),
-      }).output();
-      const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
-      assertMatch(decode(stdout), / cannot be written false\n$/, decode(stderr));
+      const limited = `trap "" XFSZ; ulimit -f 800; exec "$0" eval "$1"`;
+      const words = ["-c", limited, Deno.execPath(), script];
+      const { stdout, stderr } = await runProgram("sh", words, { cwd: fromRoot(".") });
+      assertMatch(stdout, / cannot be written false\n$/, stderr);
     }),
 );

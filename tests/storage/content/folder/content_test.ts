@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { stub } from "@std/testing/mock";
 import { StorageError } from "../../../../lib/errors/storage_error.ts";
 import { readAtOnce } from "../../../../lib/storage/content/folder/file_part.ts";
@@ -9,6 +9,7 @@ import { openIn, openLocal } from "../../../support/local_storage.ts";
 import { publishTo } from "../../../support/media_subject.ts";
 import { openMemoryEngine } from "../../../support/memory_storage.ts";
 import { LINUX, needing, program } from "../../../support/permissions.ts";
+import { mustRun } from "../../../support/run.ts";
 
 const test = needing("files");
 
@@ -22,7 +23,7 @@ needing("processes", program("mkfifo"), program("ln"), program("mkdir"))(
     for (const command of [["mkfifo", path], ["ln", "-s", "/dev/zero", path], ["mkdir", path]]) {
       await damage(item, undefined);
       const [program = "", ...args] = command;
-      assert((await new Deno.Command(program, { args }).output()).success);
+      await mustRun(program, args);
       await assertRejects(() => storage.find(item.token), StorageError, "is not a regular file");
       await assertRejects(() => storage.open(item), StorageError, "is not a regular file");
     }
