@@ -1,10 +1,10 @@
 /** What the media server's command makes of a report: text, a page and JSON. */
 
+import { PROGRAM } from "../../lib/cli/usage.ts";
 import { usageJson as jsonOf } from "../../lib/usage/output/json.ts";
 import { usagePage as pageOf } from "../../lib/usage/output/operator_page.ts";
 import { gateText as gateTextOf, usageText as textOf } from "../../lib/usage/output/text.ts";
 import type { UsageReport } from "../../lib/usage/verdict/report.ts";
-import { PROGRAM } from "./usage_report.ts";
 
 export const usageText = (report: UsageReport, program = PROGRAM) => textOf(report, program);
 

@@ -8,7 +8,6 @@ import {
   type Session,
   type UsageRow,
 } from "../../lib/usage/record/records.ts";
-import type { ProgramNames } from "../../lib/usage/output/phrase.ts";
 import { readAllSessions, type ReadSession } from "../../lib/usage/verdict/evidence.ts";
 import {
   reportUsage,
@@ -157,15 +156,6 @@ function sourceOf(
 type ReportOptions = Partial<UsageReportOptions> & Omit<Record, "rows" | "sessions" | "name"> & {
   /** Other records. */
   readonly also?: readonly Record[];
-};
-
-/** How the media server's sentences name its command and settings. */
-export const PROGRAM: ProgramNames = {
-  howToProbe: "set PUBLIC_URL, and the gate",
-  howNotToProbe: "set PUBLIC_URL= for this command",
-  retainSetting: "USAGE_DAYS",
-  howItStops: "stops with SIGTERM",
-  howToAvoidStops: "keep a server running",
 };
 
 /** Makes the report on a ledger with these rows and sessions. */

@@ -1,6 +1,7 @@
 /** The report as text: who calls, and when. */
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { PROGRAM } from "../../../lib/cli/usage.ts";
 import type { Policy } from "../../../lib/lifecycle/policy.ts";
 import type { Interval } from "../../../lib/lifecycle/instant.ts";
 import { ownerPage } from "../../../lib/usage/output/owner_page.ts";
@@ -9,7 +10,6 @@ import { usageJson, usagePage, usageText } from "../../support/usage_outputs.ts"
 import {
   ALWAYS,
   POLICY,
-  PROGRAM,
   read,
   report,
   row,
