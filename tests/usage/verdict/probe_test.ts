@@ -1,7 +1,6 @@
 /** Whether a cache in front of the servers can hide callers from the gate. */
 
 import { assertEquals, assertMatch } from "@std/assert";
-import { DatabaseSync } from "node:sqlite";
 import { DENO_RUNTIME } from "../../../lib/database/sqlite/deno_runtime.ts";
 import { readConfig } from "../../../lib/server/config.ts";
 import { deprecatedPaths } from "../../../lib/server/route.ts";
@@ -22,6 +21,7 @@ import { inFolder, media, mediaHere } from "../../support/media_cli.ts";
 import { Origin } from "../../support/origin.ts";
 import { needing, program } from "../../support/permissions.ts";
 import { freePort } from "../../support/ports.ts";
+import { addPast, recordOnSqlite } from "../../support/recorded_processes.ts";
 import { ROUTES } from "../../support/routes.ts";
 import type { CommandResult } from "../../support/run.ts";
 import { ServerProcess, storageIn } from "../../support/server.ts";
@@ -154,17 +154,6 @@ function sceneOf(
   };
 }
 
-/** Gives the record a past, as if the server had run for days. */
-function addPast(folder: string): void {
-  using ledger = new DatabaseSync(`${folder}/catalogue.sqlite-ledger`, { timeout: 60_000 });
-  ledger.exec(
-    `INSERT INTO media_head_session (id, opened, policies, pid, process_started, on_demand,
-       retain_days, began, reported, written, sequence, ended)
-     SELECT 'before', 'before', policies, pid, process_started, 0, 400, began - ${3 * DAY}, began,
-       began, 1, 'stopped' FROM media_head_session`,
-  );
-}
-
 /** Publishes a sound, and starts a server. Commands are processes, too. */
 async function serve(
   environment: Environment,
@@ -174,7 +163,7 @@ async function serve(
   const { token } = await subject.publish(newMetadata("audio"), new Uint8Array(1000));
   await subject.close();
   await using server = await ServerProcess.start({ ...environment }, subject.folder);
-  addPast(subject.folder);
+  await addPast(recordOnSqlite(subject.folder));
   await body(sceneOf(
     (place, args, settings) => media(place, args, { ...settings }),
     subject.folder,
@@ -218,7 +207,7 @@ async function serveHere(
   });
   await timers.during(recorder.start());
   while (!recorder.isRegistered) await timers.pass(1_000); // the file is opened in real time
-  addPast(folder);
+  await addPast(recordOnSqlite(folder));
   const storage = new CachedStorage(subject.storage, subject.storage.catalogue, clock);
   const policies = () => recorder.policies;
   handle = servedHandler({ storage, config, policies, recorder, clock, log });
