@@ -9,6 +9,7 @@ import { openMemory } from "../support/memory_storage.ts";
 import { type Answer, Origin } from "../support/origin.ts";
 import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing } from "../support/permissions.ts";
+import { answerAll, HandBackend, type Wire } from "../support/wire.ts";
 import { flv } from "./containers.ts";
 import { LONG_TAG } from "./formats.ts";
 
@@ -267,37 +268,8 @@ test("publishUrl() sends no request for a token that is taken, and reuses none",
   assert(refusals.every(({ reason }) => reason instanceof RefusedError));
 });
 
-/** Accepts connections one by one, and handles each as a test wants. */
-function listen(serve: (connection: Deno.TcpConn) => Promise<void>) {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const ended = (async () => {
-    for await (const connection of listener) {
-      await serve(connection);
-      connection.close();
-    }
-  })();
-  return {
-    url: `http://127.0.0.1:${listener.addr.port}/`,
-    async [Symbol.asyncDispose]() {
-      listener.close();
-      await ended;
-    },
-  };
-}
-
-/** Reads request heads until there are enough, or the other side closes. */
-async function readHead(connection: Deno.TcpConn, requests = 1): Promise<string> {
-  let text = "";
-  const chunk = new Uint8Array(4096);
-  while (text.split("\r\n\r\n").length <= requests) {
-    const read = await connection.read(chunk).catch(() => null);
-    if (read === null) break;
-    text += new TextDecoder().decode(chunk.subarray(0, read));
-  }
-  return text;
-}
-
-const head = (fields: string) => new TextEncoder().encode(`HTTP/1.1 200 OK\r\n${fields}\r\n\r\n`);
+const head = (fields: string) => `HTTP/1.1 200 OK\r\n${fields}\r\n\r\n`;
+const isForHead = async (wire: Wire) => (await wire.head() ?? "").startsWith("HEAD");
 
 test("publishUrl() reads only the beginning of endless content, and closes the connection", async () => {
   await using subject = await openMemory();
@@ -305,14 +277,11 @@ test("publishUrl() reads only the beginning of endless content, and closes the c
   const LIMIT = 100_000_000;
   let sent = 0;
   {
-    await using server = listen(async (connection) => {
-      const isHead = (await readHead(connection)).startsWith("HEAD");
-      await connection.write(head("Connection: close\r\nContent-Type: application/octet-stream"));
-      if (isHead) return;
-      try {
-        while (sent < LIMIT) sent += await connection.write(mp3);
-      } catch { // closed by the other side
-      }
+    await using server = new HandBackend(async (wire) => {
+      const isHead = await isForHead(wire);
+      await wire.write(head("Connection: close\r\nContent-Type: application/octet-stream"));
+      // The other side closes it.
+      while (!isHead && sent < LIMIT) sent += await wire.connection.write(mp3);
     });
     const { kind, length } = await publishUrl(subject.storage, server.url);
     assertEquals([kind, length], ["audio", undefined]);
@@ -324,27 +293,24 @@ test("publishUrl() says why a URL cannot be reached, and times out", async () =>
   await using subject = await openMemory();
   const closed = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   closed.close();
-  await using silent = listen(async (connection) => void await readHead(connection, Infinity));
-  await using slow = listen(async (connection) => {
-    const isHead = (await readHead(connection)).startsWith("HEAD");
-    await connection.write(head(isHead ? "Connection: close" : "Content-Length: 99"));
-    if (!isHead) await readHead(connection, Infinity);
+  await using silent = new HandBackend((wire) => wire.all());
+  await using slow = new HandBackend(async (wire) => {
+    const isHead = await isForHead(wire);
+    await wire.write(head(isHead ? "Connection: close" : "Content-Length: 99"));
+    if (!isHead) await wire.all();
   });
-  await using garbled = listen(async (connection) => {
-    await readHead(connection);
-    await connection.write(new TextEncoder().encode("SSH-2.0-x\r\n"));
-  });
-  await using cut = listen(async (connection) => {
-    const isHead = (await readHead(connection)).startsWith("HEAD");
-    await connection.write(head(isHead ? "Connection: close" : "Content-Length: 99"));
+  await using garbled = new HandBackend((wire) => answerAll(wire, "SSH-2.0-x\r\n"));
+  await using cut = new HandBackend(async (wire) => {
+    const isHead = await isForHead(wire);
+    await wire.write(head(isHead ? "Connection: close" : "Content-Length: 99"));
   });
   const rows: [url: string, message: RegExp][] = [
     [`http://127.0.0.1:${closed.addr.port}/`, /^"URL" cannot be reached: .*Connection refused/],
     ["http://nowhere.invalid/", /^"URL" cannot be reached: dns error: /],
-    [silent.url, /^"URL" did not answer HEAD within 0\.3 s$/],
-    [slow.url, /^"URL" did not answer GET within 0\.3 s$/],
-    [garbled.url, /^"URL" cannot be reached: invalid HTTP version/],
-    [cut.url, /^"URL" cannot be reached: .*reading a body/],
+    [`${silent.url}/`, /^"URL" did not answer HEAD within 0\.3 s$/],
+    [`${slow.url}/`, /^"URL" did not answer GET within 0\.3 s$/],
+    [`${garbled.url}/`, /^"URL" cannot be reached: invalid HTTP version/],
+    [`${cut.url}/`, /^"URL" cannot be reached: .*reading a body/],
   ];
   for (const [url, expected] of rows) {
     const message = await messageOf(publishUrl(subject.storage, url, { timeoutMs: 300 }));
@@ -359,7 +325,7 @@ test("publishUrl() publishes nothing once it is interrupted, during or after its
     if (method === "HEAD") return new Response(null, { status: 405 });
     return new Response(await Deno.readFile(SAMPLE_MP3));
   });
-  await using silent = listen(async (connection) => void await readHead(connection, Infinity));
+  await using silent = new HandBackend((wire) => wire.all());
   const controller = () => {
     const controller = new AbortController();
     return [controller.signal, () => controller.abort(new InterruptedError("SIGINT"))] as const;

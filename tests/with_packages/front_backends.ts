@@ -5,9 +5,10 @@
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { Daemon, nginx } from "../support/daemon.ts";
-import { FrontProcess, installedFront, Wire } from "../support/front.ts";
+import { FrontProcess, installedFront } from "../support/front.ts";
 import { NPM } from "../support/npm.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
+import { Wire } from "../support/wire.ts";
 
 const installed = installedFront();
 

@@ -5,19 +5,11 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
-import {
-  answerAll,
-  ask,
-  deprecated,
-  FrontProcess,
-  HandBackend,
-  installedFront,
-  NODES,
-  Wire,
-} from "../support/front.ts";
+import { deprecated, FrontProcess, installedFront, NODES } from "../support/front.ts";
 import { NPM } from "../support/npm.ts";
 import { LINUX, needing } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
+import { answerAll, ask, HandBackend, Wire } from "../support/wire.ts";
 import { until, within } from "../support/within.ts";
 
 const installed = installedFront();

@@ -4,17 +4,11 @@
  */
 
 import { assert, assertEquals } from "@std/assert";
-import {
-  deprecated,
-  FrontProcess,
-  HandBackend,
-  installedFront,
-  NODES,
-  Wire,
-} from "../support/front.ts";
+import { deprecated, FrontProcess, installedFront, NODES } from "../support/front.ts";
 import { NPM } from "../support/npm.ts";
 import { LINUX, needing } from "../support/permissions.ts";
 import { randomFrom } from "../support/random.ts";
+import { HandBackend, Wire } from "../support/wire.ts";
 import { until } from "../support/within.ts";
 
 const installed = installedFront();

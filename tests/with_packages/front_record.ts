@@ -3,18 +3,11 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { DAY_MS } from "../../lib/http/timestamp.ts";
-import {
-  ask,
-  deprecated,
-  FrontProcess,
-  HandBackend,
-  installedFront,
-  runLifecycle,
-  Wire,
-} from "../support/front.ts";
+import { deprecated, FrontProcess, installedFront, runLifecycle } from "../support/front.ts";
 import { NPM } from "../support/npm.ts";
 import { isFile, LINUX, type Need, needing, shared } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
+import { ask, HandBackend, Wire } from "../support/wire.ts";
 import { until } from "../support/within.ts";
 
 /** A release of Node that is too old. */

@@ -3,19 +3,16 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { createCertificate } from "../support/certificate.ts";
 import {
-  answerAll,
-  ask,
   deprecated,
   FrontProcess,
-  HandBackend,
   installedFront,
   runLifecycle,
-  Wire,
   writeSettings,
 } from "../support/front.ts";
 import { NPM } from "../support/npm.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
+import { answerAll, ask, HandBackend, Wire } from "../support/wire.ts";
 import { until } from "../support/within.ts";
 
 const installed = installedFront();
