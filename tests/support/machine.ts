@@ -5,6 +5,7 @@
  */
 
 import { copyPackages, copyProject } from "./copy.ts";
+import { madeOnce } from "./made_once.ts";
 import { type Condition, LINUX, type Need, program } from "./permissions.ts";
 import { type CommandResult, runProgram } from "./run.ts";
 import { within } from "./within.ts";
@@ -126,11 +127,13 @@ export class Machine implements AsyncDisposable {
     await Deno.mkdir(`${folder}/bin`);
     await Deno.symlink(Deno.execPath(), `${folder}/bin/deno`);
     await Deno.writeTextFile(`${folder}/bin/systemctl`, SYSTEMCTL, { mode: 0o755 });
-    copyProject(`${folder}/checkout`);
-    await copyPackages(`${folder}/cache/npm`);
+    const made = await madeOnce("machine", async (folder) => {
+      copyProject(`${folder}/checkout`);
+      await copyPackages(`${folder}/cache/npm`);
+    });
     await this.mustRun(
-      `cp -r ${folder}/checkout /opt/media-head-1 && ln -s media-head-1 /opt/media-head &&
-       cp -r ${folder}/cache /var/cache/media-head && cp ${folder}/bin/systemctl /usr/local/sbin`,
+      `cp -r ${made}/checkout /opt/media-head-1 && ln -s media-head-1 /opt/media-head &&
+       cp -r ${made}/cache /var/cache/media-head && cp ${folder}/bin/systemctl /usr/local/sbin`,
     );
   }
 

@@ -73,10 +73,15 @@ export class Wire {
     return this.until("\r\n\r\n");
   }
 
-  /** Reads until the other side ends. */
-  async all(): Promise<string> {
+  /** Reads until the other side ends, or what has come is enough. */
+  async all(isEnough: (all: string) => boolean = () => false): Promise<string> {
     let all = this.#rest;
-    for (let more; (more = await within("the end", this.#read())) !== undefined;) all += more;
+    this.#rest = "";
+    while (all === "" || !isEnough(all)) {
+      const more = await within("the end", this.#read());
+      if (more === undefined) break;
+      all += more;
+    }
     return all;
   }
 
@@ -101,6 +106,7 @@ export class HandBackend implements AsyncDisposable {
   count = 0;
   readonly #listener: Deno.Listener;
   readonly #open = new Set<Wire>();
+  readonly #played: Promise<unknown>[] = [];
   readonly #accepting: Promise<void>;
 
   /** @param listener Where it listens. By default on a free port. */
@@ -110,17 +116,15 @@ export class HandBackend implements AsyncDisposable {
   ) {
     this.#listener = listener;
     this.#accepting = (async () => {
-      const all: Promise<unknown>[] = [];
       for await (const connection of listener) {
         const wire = new Wire(connection);
         this.#open.add(wire);
         const played = play(wire, ++this.count).catch(() => {}); // it was closed
-        all.push(played.finally(() => {
+        this.#played.push(played.finally(() => {
           this.#open.delete(wire);
           wire[Symbol.dispose]();
         }));
       }
-      await Promise.all(all);
     })();
   }
 
@@ -137,6 +141,11 @@ export class HandBackend implements AsyncDisposable {
     return this.#open.size;
   }
 
+  /** Waits for the end of all connections so far. */
+  async rest(): Promise<void> {
+    await within("the end of connections", Promise.all(this.#played));
+  }
+
   /** Closes all connections. */
   closeAll(): void {
     for (const wire of this.#open) wire[Symbol.dispose]();
@@ -146,6 +155,7 @@ export class HandBackend implements AsyncDisposable {
     this.#listener.close();
     this.closeAll();
     await within("the end of a backend", this.#accepting);
+    await this.rest();
   }
 }
 

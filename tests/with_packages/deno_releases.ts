@@ -11,6 +11,7 @@ import { inFolder } from "../support/media_cli.ts";
 import { NPM } from "../support/npm.ts";
 import { needing, program } from "../support/permissions.ts";
 import { storageIn } from "../support/server.ts";
+import { sideBySide } from "../support/side_by_side.ts";
 import { runTable } from "../support/table_on_server.ts";
 
 const test = needing(...NPM, program("npx"));
@@ -52,26 +53,24 @@ const TOO_OLD: [version: string, readsSettings: boolean][] = [
   ["2.9.1", true], // would say `content-length: 0` on every HEAD
 ];
 
-test("on a release that is too old, the server and the commands end with one sentence", (t) =>
+test("on a release that is too old, the server and the commands end with one sentence", () =>
   inFolder(async (folder) => {
     const project = `${folder}/project`;
     copyProject(project);
-    for (const [version, readsSettings] of TOO_OLD) {
-      await t.step(`Deno ${version}`, async () => {
-        const deno = await download(version, folder);
-        const env = { ...storageIn(folder), DENO_DIR: await cacheIn(folder), NO_COLOR: "1" };
-        const started = ["run", "--allow-all", "main.ts"];
-        const commands = [started, [...started, "media", "usage", "--gate", "30"]];
-        const tasks = ["start", "media list"].map((task) => `task --quiet ${task}`.split(" "));
-        for (const args of [...commands, ...(readsSettings ? tasks : [])]) {
-          assertEquals(await run(deno, args, project, env), {
-            code: 2,
-            stdout: "",
-            stderr: refusalOfRelease(version),
-          }, args.join(" "));
-        }
-      });
-    }
+    await sideBySide(TOO_OLD, async ([version, readsSettings]) => {
+      const deno = await download(version, folder);
+      const env = { ...storageIn(folder), DENO_DIR: await cacheIn(folder), NO_COLOR: "1" };
+      const started = ["run", "--allow-all", "main.ts"];
+      const commands = [started, [...started, "media", "usage", "--gate", "30"]];
+      const tasks = ["start", "media list"].map((task) => `task --quiet ${task}`.split(" "));
+      for (const args of [...commands, ...(readsSettings ? tasks : [])]) {
+        assertEquals(await run(deno, args, project, env), {
+          code: 2,
+          stdout: "",
+          stderr: refusalOfRelease(version),
+        }, args.join(" "));
+      }
+    });
     const left = Array.from(Deno.readDirSync(folder), ({ name }) => name);
     assert(!left.some((name) => name.startsWith("catalogue")), "something was started");
   }));

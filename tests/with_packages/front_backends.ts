@@ -5,12 +5,10 @@
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { Daemon, nginx } from "../support/daemon.ts";
-import { FrontProcess, installedFront } from "../support/front.ts";
+import { FrontProcess, requestOf } from "../support/front.ts";
 import { NPM } from "../support/npm.ts";
 import { LINUX, needing, program } from "../support/permissions.ts";
-import { Wire } from "../support/wire.ts";
-
-const installed = installedFront();
+import { ask } from "../support/wire.ts";
 
 /** A response, taken apart. */
 interface Answer {
@@ -48,18 +46,12 @@ function takeApart(response: string): Answer {
   }
 }
 
-async function send(port: number, request: string): Promise<Answer> {
-  using wire = await Wire.to(port);
-  await wire.write(request);
-  return takeApart(await wire.all());
-}
-
 /** Compares what comes from a backend with what comes through the proxy, on a new and an old path. */
 async function compare(backend: number, front: number, requests: readonly string[]) {
   const answers: Answer[] = [];
   for (const request of requests) {
-    const direct = await send(backend, request);
-    const through = await send(front, request);
+    const direct = takeApart(await ask(backend, request));
+    const through = takeApart(await ask(front, request));
     const isOld = /^\S+ \/v1/.test(request);
     const sortedIf = (fields: readonly string[]) => isOld ? fields.toSorted() : fields;
     const plain = through.fields.filter((field) => !ANNOUNCED.test(field));
@@ -74,9 +66,6 @@ async function compare(backend: number, front: number, requests: readonly string
   return answers;
 }
 
-const requestOf = (method: string, path: string, more = "") =>
-  `${method} ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${more}\r\n`;
-
 needing(...NPM, LINUX, program("python3"))("Python's http.server answers the same", async () => {
   const site = await Deno.makeTempDir();
   for (const folder of ["v1", "v2"]) {
@@ -86,10 +75,7 @@ needing(...NPM, LINUX, program("python3"))("Python's http.server answers the sam
   await using backend = await Daemon.start("python3", ({ port }) => ({
     args: ["-m", "http.server", String(port), "--bind", "127.0.0.1", "--directory", site],
   }));
-  await using front = await FrontProcess.start(
-    { upstream: `http://127.0.0.1:${backend.port}` },
-    installed(),
-  );
+  await using front = await FrontProcess.start({ upstream: `http://127.0.0.1:${backend.port}` });
   const requests = ["/v1", "/v2"].flatMap((path) => [
     ...["GET", "HEAD"].flatMap((method) =>
       ["", "/", "/a.txt", "/list/", "/none", "/a%2etxt?b#c"].map((rest) =>
@@ -123,7 +109,7 @@ needing(...NPM, LINUX, program("nginx"))(
     await using front = await FrontProcess.start({
       upstream: `http://127.0.0.1:${backend.port}`,
       routes: { "/v1.txt": { deprecatedAt: "2020-01-01" } },
-    }, installed());
+    });
     const fields = [
       "",
       "Accept-Encoding: gzip\r\n",

@@ -4,14 +4,10 @@
  */
 
 import { assert, assertEquals } from "@std/assert";
-import { deprecated, FrontProcess, installedFront, NODES } from "../support/front.ts";
-import { NPM } from "../support/npm.ts";
-import { LINUX, needing } from "../support/permissions.ts";
+import { deprecated, FrontProcess, onEachNode, test } from "../support/front.ts";
 import { randomFrom } from "../support/random.ts";
 import { HandBackend, Wire } from "../support/wire.ts";
 import { until } from "../support/within.ts";
-
-const installed = installedFront();
 
 /** How long clients call, in milliseconds, and how many at a time. */
 const [CALLING_MS, CLIENTS] = [5_000, 40];
@@ -51,57 +47,53 @@ const ANSWERS = [
   "",
 ];
 
-needing(...NPM, LINUX)("front survives whatever comes, and keeps nothing of it", async (t) => {
-  for (const [seed, node] of NODES.entries()) {
-    await t.step(`Node ${node}`, async () => {
-      const random = randomFrom(seed + 1);
-      const below = (limit: number) => Math.floor(random() * limit);
-      const some = <T>(from: readonly T[]) => from[below(from.length)] as T;
-      const pause = (limit: number) => new Promise((resolve) => setTimeout(resolve, below(limit)));
+test("front survives whatever comes, and keeps nothing of it", () =>
+  onEachNode(async (options) => {
+    const random = randomFrom(Number(options.node));
+    const below = (limit: number) => Math.floor(random() * limit);
+    const some = <T>(from: readonly T[]) => from[below(from.length)] as T;
+    const pause = (limit: number) => new Promise((resolve) => setTimeout(resolve, below(limit)));
 
-      await using backend = new HandBackend(async (wire) => {
-        while (await wire.head() !== undefined) {
-          if (random() < 0.3) await pause(60);
-          const answer = some(ANSWERS);
-          await wire.write(random() < 0.2 ? answer.slice(0, below(answer.length)) : answer);
-          if (random() < 0.4) return; // with what it has not read, which resets the connection
-        }
-      });
-      const routes = { "/v1": deprecated(), "/gone": deprecated({ sunsetAt: "2021-01-01" }) };
-      await using front = await FrontProcess.start(
-        { upstream: backend.url, timeout: 1, routes },
-        { ...installed(), node },
-      );
-      const descriptors = () => [...Deno.readDirSync(`/proc/${front.pid}/fd`)].length;
-      const before = descriptors();
-      const call = async () => {
-        using client = await Wire.to(front.port);
-        const requests = Array.from({ length: 1 + below(4) }, () => some(REQUESTS)).join("");
-        const text = requests.replaceAll("PATH", () => some(PATHS));
-        const sent = client.write(random() < 0.15 ? text.slice(0, below(text.length)) : text);
-        const reading = random() < 0.9 ? client.skip(Infinity) : Promise.resolve();
-        await pause(random() < 0.2 ? 1_500 : 120);
-        client[Symbol.dispose]();
-        await Promise.all([sent.catch(() => {}), reading.catch(() => {})]);
-      };
-      const end = performance.now() + CALLING_MS;
-      let calls = 0;
-      await Promise.all(Array.from({ length: CLIENTS }, async () => {
-        while (performance.now() < end) {
-          await call();
-          calls++;
-        }
-      }));
-      assert(calls > 100, `only ${calls} calls`);
-      assert(!front.hasEnded, front.log);
-      backend.closeAll(); // which whoever still uses one would not notice
-      await until("the end of all", () => descriptors() <= before, 20_000);
-      const start = performance.now();
-      await front.stop();
-      assert(performance.now() - start < 5_000, "something kept it from stopping");
-      const others = front.events("error")
-        .filter(({ status }) => !["502", "504"].includes(String(status)));
-      assertEquals(others, []);
+    await using backend = new HandBackend(async (wire) => {
+      while (await wire.head() !== undefined) {
+        if (random() < 0.3) await pause(60);
+        const answer = some(ANSWERS);
+        await wire.write(random() < 0.2 ? answer.slice(0, below(answer.length)) : answer);
+        if (random() < 0.4) return; // with what it has not read, which resets the connection
+      }
     });
-  }
-});
+    const routes = { "/v1": deprecated(), "/gone": deprecated({ sunsetAt: "2021-01-01" }) };
+    await using front = await FrontProcess.start(
+      { upstream: backend.url, timeout: 1, routes },
+      options,
+    );
+    const before = front.descriptors;
+    const call = async () => {
+      using client = await Wire.to(front.port);
+      const requests = Array.from({ length: 1 + below(4) }, () => some(REQUESTS)).join("");
+      const text = requests.replaceAll("PATH", () => some(PATHS));
+      const sent = client.write(random() < 0.15 ? text.slice(0, below(text.length)) : text);
+      const reading = random() < 0.9 ? client.skip(Infinity) : Promise.resolve();
+      await pause(random() < 0.2 ? 1_500 : 120);
+      client[Symbol.dispose]();
+      await Promise.all([sent.catch(() => {}), reading.catch(() => {})]);
+    };
+    const end = performance.now() + CALLING_MS;
+    let calls = 0;
+    await Promise.all(Array.from({ length: CLIENTS }, async () => {
+      while (performance.now() < end) {
+        await call();
+        calls++;
+      }
+    }));
+    assert(calls > 100, `only ${calls} calls`);
+    assert(!front.hasEnded, front.log);
+    backend.closeAll(); // which whoever still uses one would not notice
+    await until("the end of all", () => front.descriptors <= before, 20_000);
+    const start = performance.now();
+    await front.stop();
+    assert(performance.now() - start < 5_000, "something kept it from stopping");
+    const others = front.events("error")
+      .filter(({ status }) => !["502", "504"].includes(String(status)));
+    assertEquals(others, []);
+  }));

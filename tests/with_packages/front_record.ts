@@ -3,7 +3,16 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
 import { DAY_MS } from "../../lib/http/timestamp.ts";
-import { deprecated, FrontProcess, installedFront, runLifecycle } from "../support/front.ts";
+import {
+  deprecated,
+  FrontProcess,
+  installed,
+  OK,
+  requestOf as requestWith,
+  runLifecycle,
+  test as once,
+  writeSettings,
+} from "../support/front.ts";
 import { NPM } from "../support/npm.ts";
 import { isFile, LINUX, type Need, needing, shared } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
@@ -13,7 +22,6 @@ import { until } from "../support/within.ts";
 /** A release of Node that is too old. */
 const OLD = "20";
 
-const installed = installedFront();
 const postgres = shared(POSTGRES, () => PostgresServer.start());
 
 /** A database, and how to change it behind everybody's back. */
@@ -48,8 +56,7 @@ function test(name: string, use: (place: Place) => Promise<void>) {
 }
 
 const requestOf = (path: string, more = "") =>
-  `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nUser-Agent: curl/8\r\n${more}\r\n`;
-const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+  requestWith("GET", path, `User-Agent: curl/8\r\n${more}`);
 
 /** A backend that knows one client by its session, and has no path below `/missing`. */
 const startBackend = (onSlow: () => Promise<unknown> = () => Promise.resolve()) =>
@@ -67,7 +74,7 @@ const startBackend = (onSlow: () => Promise<unknown> = () => Promise.resolve()) 
 /** Asks the gate about 30 days. */
 async function gate({ url }: Place, ...words: string[]) {
   const asked = ["usage", "--database", url, "--gate", "30", "--json", ...words];
-  const { code, text, errors } = await runLifecycle(installed(), ...asked);
+  const { code, text, errors } = await runLifecycle(asked);
   return { code, report: JSON.parse(text || "{}"), errors };
 }
 
@@ -90,7 +97,7 @@ test("the gate says who calls through front, and a hold spares them", async (pla
       "/lookup": deprecated({ answers: [404] }),
       "/quiet": deprecated(),
     },
-  }, installed());
+  });
   assertEquals((await gate(place)).code, 3);
   await age(place);
   assertEquals((await gate(place, "--route", "/quiet")).code, 0);
@@ -124,7 +131,7 @@ test("the gate says who calls through front, and a hold spares them", async (pla
 
   const tomorrow = new Date(Date.now() + DAY_MS).toISOString();
   const words = ["--route", "/v1", "--until", tomorrow, "--because", "gamma needs it"];
-  const held = await runLifecycle(installed(), "hold", "--database", place.url, ...words);
+  const held = await runLifecycle(["hold", "--database", place.url, ...words]);
   assertEquals([held.code, held.errors], [0, ""]);
   assertMatch(await ask(front.port, requestOf("/v1")), /^HTTP\/1\.1 200 OK\r\n/);
   const notice = await ask(front.port, requestOf("/deprecation", "Accept: application/json\r\n"));
@@ -140,7 +147,7 @@ test("a stop answers what is in flight, and records it, though the signal comes 
     return answer.promise;
   });
   const settings = { upstream: backend.url, database: place.url };
-  await using front = await FrontProcess.start(settings, installed());
+  await using front = await FrontProcess.start(settings);
   using idle = await Wire.to(front.port); // sends nothing
   using kept = await Wire.to(front.port);
   await kept.write(requestOf("/v1").replace("close", "keep-alive"));
@@ -169,8 +176,8 @@ test("a stop answers what is in flight, and records it, though the signal comes 
 test("a process that is killed is named with the verdict", async (place) => {
   await using backend = startBackend();
   const settings = { upstream: backend.url, database: place.url };
-  const front = await FrontProcess.start(settings, installed());
-  await using other = await FrontProcess.start(settings, installed());
+  const front = await FrontProcess.start(settings);
+  await using other = await FrontProcess.start(settings);
   for (const each of [front, other]) {
     await until("the registration", () => each.events("session").length > 0); // which may meet a lock
   }
@@ -202,7 +209,7 @@ needing(...NPM, ...POSTGRES, LINUX)(
       assert(performance.now() - start < 1_000);
     };
     await server.stop();
-    await using early = await FrontProcess.start(settings, installed());
+    await using early = await FrontProcess.start(settings);
     assertEquals(early.events("session"), []);
     await called(early.port);
     await server.launch();
@@ -224,32 +231,8 @@ needing(...NPM, ...POSTGRES, LINUX)(
   },
 );
 
-needing(...NPM, LINUX)("nothing waits for a record of SQLite that is locked", async () => {
-  await using backend = startBackend();
-  const path = `${installed().folder}/${crypto.randomUUID()}.sqlite`;
-  const settings = { upstream: backend.url, database: `sqlite:${path}` };
-  await using front = await FrontProcess.start(settings, installed());
-  {
-    using database = new DatabaseSync(path);
-    database.exec("BEGIN EXCLUSIVE");
-    for (let count = 0; count < 3; count++) {
-      assertMatch(await ask(front.port, requestOf("/v1")), /^HTTP\/1\.1 200 OK\r\n/);
-    }
-    database.exec("COMMIT");
-  }
-  await front.stop();
-  const { report } = await gate({ url: `sqlite:${path}`, run: () => Promise.resolve() });
-  assertEquals(report.verdicts[0].calls, 3);
-});
-
-needing(...NPM, LINUX)("a start that cannot be says why in a sentence", async () => {
-  const options = installed();
-  const write = async (settings: object) => {
-    const name = `${crypto.randomUUID()}.json`;
-    const all = { upstream: "http://127.0.0.1:9", listen: "127.0.0.1:8001", ...settings };
-    await Deno.writeTextFile(`${options.folder}/${name}`, JSON.stringify(all));
-    return name;
-  };
+once("a start that cannot be says why in a sentence", async () => {
+  const common = { upstream: "http://127.0.0.1:9", listen: "127.0.0.1:8001" };
   const routes = { "/v1": deprecated() };
   const rows: [settings: object, code: number, message: RegExp][] = [
     [{ routes }, 2, /^lifecycle: \S+\.json:\n +database: expected a URL like /],
@@ -266,27 +249,26 @@ needing(...NPM, LINUX)("a start that cannot be says why in a sentence", async ()
     [{ database: "sqlite:a.json", routes }, 1, /^lifecycle: sqlite: .* cannot be opened/m],
   ];
   await Deno.writeTextFile(
-    `${options.folder}/a.json`,
+    `${installed().folder}/a.json`,
     "not a database, but a longer text than its head",
   );
   for (const [settings, code, message] of rows) {
-    const file = await write(settings);
-    const started = await runLifecycle(options, "front", file);
+    const file = await writeSettings({ ...common, ...settings });
+    const started = await runLifecycle(["front", file]);
     assertEquals(started.code, code, started.errors);
     assertMatch(started.errors, message);
     assert(!/^ +at /m.test(started.errors), started.errors);
-    const checked = await runLifecycle(options, "front", file, "--check");
+    const checked = await runLifecycle(["front", file, "--check"]);
     assertEquals(checked.code, code, checked.errors);
   }
-  const unread = await runLifecycle(options, "front", "none.json");
+  const unread = await runLifecycle(["front", "none.json"]);
   assertEquals(unread.code, 1);
   assertMatch(unread.errors, /^lifecycle: "none\.json" cannot be read \(ENOENT/);
 });
 
-needing(...NPM, LINUX)("--check says what a start would do, and changes nothing", async () => {
+once("--check says what a start would do, and changes nothing", async () => {
   await using backend = startBackend();
-  const options = installed();
-  const database = `${options.folder}/checked.sqlite`;
+  const database = `${installed().folder}/checked.sqlite`;
   const settings = {
     ...{ upstream: backend.url, listen: "127.0.0.1:8001", database: `sqlite:${database}` },
     routes: {
@@ -295,9 +277,8 @@ needing(...NPM, LINUX)("--check says what a start would do, and changes nothing"
       "/missing": deprecated({ brownouts: ["2029-01-01T00:00Z/PT1H"], sunsetAt: "2030-01-01" }),
     },
   };
-  const file = "checked.json";
-  await Deno.writeTextFile(`${options.folder}/${file}`, JSON.stringify(settings));
-  const { code, text, errors } = await runLifecycle(options, "front", file, "--check");
+  const file = await writeSettings(settings);
+  const { code, text, errors } = await runLifecycle(["front", file, "--check"]);
   assertEquals([code, errors], [0, ""]);
   assertEquals(text.split("\n"), [
     "Listens on 127.0.0.1:8001, behind a proxy that says who the client is",
@@ -314,8 +295,8 @@ needing(...NPM, LINUX)("--check says what a start would do, and changes nothing"
   assert(!isFile(database), "the record was created");
 });
 
-needing(...NPM, LINUX)("an older Node gets one sentence", async () => {
-  const { code, errors } = await runLifecycle({ ...installed(), node: OLD }, "front", "any.json");
+once("an older Node gets one sentence", async () => {
+  const { code, errors } = await runLifecycle(["front", "any.json"], OLD);
   assertEquals(code, 1);
   assertMatch(
     errors,

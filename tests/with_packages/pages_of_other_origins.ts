@@ -28,24 +28,51 @@ const REMOVED = { DEPRECATED_AT: "1999-01-01", SUNSET_AT: "2000-01-01" };
 /** A removal that redirects. */
 const REDIRECTING = { ...REMOVED, AFTER_SUNSET: "redirect" };
 
-const testWithCdn = needing(...BROWSER, program("nginx"));
+/** The servers, and what they serve: files, and links to another server, which is open or not. */
+async function startPlace() {
+  await using started = new AsyncDisposableStack();
+  const [mp3, mp4] = [await Deno.readFile(SAMPLE_MP3), await Deno.readFile(SAMPLE_MP4)];
+  const wav = silentWav(1200); // browsers load the samples whole
+  const cdn = started.use(await Cdn.start({ "a.mp3": mp3, "b.mp4": mp4, "long.wav": wav }));
+  const { storage, folder } = started.use(await openLocal());
+  await Deno.writeFile(`${folder}/long.wav`, wav);
+  const link = (path: string) => publishUrl(storage, cdn.url(path));
+  const items = {
+    mp3: await publishFile(storage, SAMPLE_MP3),
+    mp4: await publishFile(storage, SAMPLE_MP4),
+    wav: await publishFile(storage, `${folder}/long.wav`),
+    openMp3: await link("/open/a.mp3"),
+    openMp4: await link("/open/b.mp4"),
+    closedMp3: await link("/a.mp3"),
+    closedWav: await link("/long.wav"),
+  };
+  const start = async (settings: Record<string, string>) =>
+    started.use(await ServerProcess.start(settings, folder));
+  const server = await start({ ...POLICY, CLIENT_FIELD: "X-Consumer" });
+  const brownout = { BROWNOUTS: "2020-01-02/2998-01-01", BROWNOUT_STATUS: "503" };
+  const dark = await start({ ...POLICY, ...brownout });
+  const removed = await start(REDIRECTING);
+  const all = started.move();
+  return {
+    ...{ cdn, items, server, dark, removed, length: String(mp3.length) },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+const NEEDS = [...BROWSER, program("nginx")];
+const place = shared(NEEDS, startPlace);
+const testWithCdn = needing(...NEEDS);
 
 // Only a browser requests media, and follows redirects to parts of it, as players do.
 testWithCdn("a page of another origin plays media and seeks in it", async (t) => {
-  const [mp4, wav] = [await Deno.readFile(SAMPLE_MP4), silentWav(1200)];
-  await using cdn = await Cdn.start({ "b.mp4": mp4, "long.wav": wav });
-  await using subject = await openLocal();
-  await Deno.writeFile(`${subject.folder}/long.wav`, wav); // browsers load the samples whole
-  const file = async (path: string) => (await publishFile(subject.storage, path)).token;
-  const link = async (path: string) => (await publishUrl(subject.storage, cdn.url(path))).token;
+  const { items, server } = place();
   const rows = [
-    ['video crossorigin="anonymous"', `/media/${await file(SAMPLE_MP4)}`, 2],
-    ['video crossorigin="anonymous"', `/media/${await link("/open/b.mp4")}`, 2],
-    ["video", `/video/${await link("/open/b.mp4")}`, 2],
-    ["audio", `/media/${await file(`${subject.folder}/long.wav`)}`, 1100],
-    ["audio", `/media/${await link("/long.wav")}`, 1100],
+    ['video crossorigin="anonymous"', `/media/${items.mp4.token}`, 2],
+    ['video crossorigin="anonymous"', `/media/${items.openMp4.token}`, 2],
+    ["video", `/video/${items.openMp4.token}`, 2],
+    ["audio", `/media/${items.wav.token}`, 1100],
+    ["audio", `/media/${items.closedWav.token}`, 1100],
   ] as const;
-  await using server = await ServerProcess.start(POLICY, subject.folder);
   await using site = serveSite();
   for (const [element, path, target] of rows) {
     await t.step(`${element} ${path}`, async () => {
@@ -71,19 +98,12 @@ testWithCdn("a page of another origin plays media and seeks in it", async (t) =>
 });
 
 // Only a browser decides what a page may read after a redirect.
-testWithCdn("a page of another origin reads content at a public URL that allows it", async (t) => {
-  const mp3 = await Deno.readFile(SAMPLE_MP3);
-  await using cdn = await Cdn.start({ "a.mp3": mp3 });
-  await using subject = await openLocal();
-  const open = await publishUrl(subject.storage, cdn.url("/open/a.mp3"));
-  const closed = await publishUrl(subject.storage, cdn.url("/a.mp3"));
-  await using server = await ServerProcess.start(POLICY, subject.folder);
+testWithCdn("a page of another origin reads content at a public URL that allows it", async () => {
+  const { cdn, items: { openMp3, closedMp3 }, server, length } = place();
   await using site = serveSite();
   await using page = await browser().newPage();
   await page.goto(pageOf(site, ""));
-  const hidden = `${server.origin}/media/${closed.token}`;
-  const etag = open.validator ?? "";
-  const length = String(mp3.length);
+  const etag = openMp3.validator ?? "";
   const rows: [
     method: string,
     send: Record<string, string>,
@@ -95,39 +115,32 @@ testWithCdn("a page of another origin reads content at a public URL that allows 
     ["GET", { "If-Match": '"other"' }, 412, {}],
   ];
   for (const [method, headers, status, fields] of rows) {
-    await t.step([status, method, ...Object.keys(headers)].join(" "), async () => {
-      for (const path of [`/media/${open.token}`, `/audio/${open.token}`]) {
-        const seen = await fetchFrom(page, method, server.origin + path, headers);
-        assertEquals([seen.url, seen.status], [open.location, status]);
-        assertEquals({ ...seen.fields, ...fields }, seen.fields);
-      }
-      const blocked = await fetchFrom(page, method, hidden, headers);
-      assertEquals(blocked.status, "TypeError: Failed to fetch");
-    });
+    for (const path of [`/media/${openMp3.token}`, `/audio/${openMp3.token}`]) {
+      const seen = await fetchFrom(page, method, server.origin + path, headers);
+      assertEquals([seen.url, seen.status], [openMp3.location, status]);
+      assertEquals({ ...seen.fields, ...fields }, seen.fields);
+    }
+    const hidden = `${server.origin}/media/${closedMp3.token}`;
+    const blocked = await fetchFrom(page, method, hidden, headers);
+    assertEquals(blocked.status, "TypeError: Failed to fetch");
   }
   // After a redirect between origins, a page's origin is opaque (Fetch standard, §4.4).
-  const origins = (await cdn.requests()).filter((line) => line.includes(" /open/"))
-    .slice(2).map((line) => line.split("origin=")[1]); // the first two are the publisher's
-  assertEquals([...new Set(origins)], ["null"]);
+  const origins = (await cdn.requests()).filter((line) => line.includes(" /open/a.mp3 "))
+    .map((line) => line.split("origin=")[1]);
+  assertEquals(new Set(origins), new Set(["-", "null"])); // the first is the publisher's
 });
 
 // Only a browser hides fields from a page, or sends a preflight before it sets them.
-testInBrowser("a page of another origin reads all fields, and sets conditions", async (t) => {
-  await using subject = await openLocal();
-  const { token, digest } = await publishFile(subject.storage, SAMPLE_MP3);
-  await using server = await ServerProcess.start(POLICY, subject.folder);
-  const brownout = { BROWNOUTS: "2020-01-02/2998-01-01", BROWNOUT_STATUS: "503" };
-  const inBrownout = { ...POLICY, ...brownout };
-  await using dark = await ServerProcess.start(inBrownout, subject.folder);
+testWithCdn("a page of another origin reads all fields, and sets conditions", async () => {
+  const { items: { mp3: { token, digest } }, server, dark } = place();
   const url = `${server.origin}/audio/${token}`;
-  const etag = `"${digest}"`;
   const rows: [method: string, url: string, send: Record<string, string>, status: number][] = [
     // First, since a browser that has the whole sends no request for a range.
     ["GET", url, { Range: "bytes=26186-" }, 416],
     ["GET", url, { Range: "bytes=0-9", "If-None-Match": '"other"' }, 206],
     ["POST", url, {}, 405],
     ["HEAD", url, {}, 200],
-    ["HEAD", url, { "If-None-Match": etag }, 304],
+    ["HEAD", url, { "If-None-Match": `"${digest}"` }, 304],
     ["GET", `${dark.origin}/audio/${token}`, { "If-Match": "*" }, 503],
     ["GET", `${server.origin}/deprecation`, {}, 200],
   ];
@@ -135,14 +148,12 @@ testInBrowser("a page of another origin reads all fields, and sets conditions", 
   await using page = await browser().newPage();
   await page.goto(pageOf(site, ""));
   for (const [method, url, send, status] of rows) {
-    await t.step([status, method, ...Object.keys(send)].join(" "), async () => {
-      const seen = await fetchFrom(page, method, url, send);
-      assertEquals(seen.status, status);
-      const { port, pathname } = new URL(url);
-      const { fields: sent } = await requestRaw(Number(port), method, pathname, send);
-      const names = sent.map(([name]) => name).filter((name) => name !== "connection");
-      assertEquals(names.filter((name) => seen.fields[name] === undefined), []);
-    });
+    const seen = await fetchFrom(page, method, url, send);
+    assertEquals([method, url, seen.status], [method, url, status]);
+    const { port, pathname } = new URL(url);
+    const { fields: sent } = await requestRaw(Number(port), method, pathname, send);
+    const names = sent.map(([name]) => name).filter((name) => name !== "connection");
+    assertEquals(names.filter((name) => seen.fields[name] === undefined), []);
   }
 });
 
@@ -158,40 +169,32 @@ const UNASKED: Record<string, string> = {
 };
 
 // Only a browser sends a preflight, and hides the response if it fails.
-testWithCdn("a page of another origin sends any field, with and without a redirect", async (t) => {
-  await using cdn = await Cdn.start({ "a.mp3": await Deno.readFile(SAMPLE_MP3) });
-  await using subject = await openLocal();
-  const { token } = await publishFile(subject.storage, SAMPLE_MP3);
-  const linked = await publishUrl(subject.storage, cdn.url("/open/a.mp3"));
-  const settings = { ...POLICY, CLIENT_FIELD: "X-Consumer" };
-  await using server = await ServerProcess.start(settings, subject.folder);
-  await using removed = await ServerProcess.start(REDIRECTING, subject.folder);
+testWithCdn("a page of another origin sends any field, with and without a redirect", async () => {
+  const { items: { mp3, openMp3 }, server, removed } = place();
   await using site = serveSite();
   await using page = await browser().newPage();
   await page.goto(pageOf(site, ""));
   const rows: [url: string, status: number][] = [
-    [`${server.origin}/media/${token}`, 200],
-    [`${server.origin}/audio/${token}`, 200],
-    [`${server.origin}/audio/${linked.token}`, 200], // 307
-    [`${removed.origin}/audio/${token}`, 200], // 308
+    [`${server.origin}/media/${mp3.token}`, 200],
+    [`${server.origin}/audio/${mp3.token}`, 200],
+    [`${server.origin}/audio/${openMp3.token}`, 200], // 307
+    [`${removed.origin}/audio/${mp3.token}`, 200], // 308
     [`${removed.origin}/audio/x`, 410],
     [`${server.origin}/audio/${newToken()}`, 404],
     [`${server.origin}/nowhere`, 404],
     [`${server.origin}/deprecation`, 200],
   ];
+  // The other server does not allow Authorization.
+  const withKey = { ...UNASKED, Authorization: "Bearer a" };
+  const each = Object.entries(UNASKED).map((field) => Object.fromEntries([field]));
   for (const [url, status] of rows) {
-    await t.step(`${status} ${new URL(url).pathname}`, async () => {
-      for (const method of ["HEAD", "GET"]) {
-        for (const [name, value] of Object.entries(UNASKED)) {
-          const seen = await fetchFrom(page, method, url, { [name]: value });
-          assertEquals([method, name, seen.status], [method, name, status]);
-        }
-        assertEquals((await fetchFrom(page, method, url, UNASKED)).status, status);
-        if (url.endsWith(linked.token)) continue; // whose server does not allow Authorization
-        const seen = await fetchFrom(page, method, url, { ...UNASKED, Authorization: "Bearer a" });
-        assertEquals(seen.status, status);
+    const sent = [...each, url.endsWith(openMp3.token) ? UNASKED : withKey];
+    for (const method of ["HEAD", "GET"]) {
+      for (const fields of sent) {
+        const seen = await fetchFrom(page, method, url, fields);
+        assertEquals([seen.status, url, method, fields], [status, url, method, fields]);
       }
-    });
+    }
   }
 });
 
@@ -199,34 +202,21 @@ testWithCdn("a page of another origin sends any field, with and without a redire
 testWithCdn(
   "an isolated page of another site plays media, with and without a redirect",
   async (t) => {
-    const [mp3, mp4] = [await Deno.readFile(SAMPLE_MP3), await Deno.readFile(SAMPLE_MP4)];
-    await using cdn = await Cdn.start({ "a.mp3": mp3, "b.mp4": mp4 });
-    await using subject = await openLocal();
-    const { storage } = subject;
-    const [audio, video] = [
-      await publishFile(storage, SAMPLE_MP3),
-      await publishFile(storage, SAMPLE_MP4),
-    ];
-    const open = [
-      await publishUrl(storage, cdn.url("/open/a.mp3")),
-      await publishUrl(storage, cdn.url("/open/b.mp4")),
-    ];
-    const closed = await publishUrl(storage, cdn.url("/a.mp3"));
-    await using server = await ServerProcess.start(POLICY, subject.folder);
-    await using removed = await ServerProcess.start(REDIRECTING, subject.folder);
+    const { items, server, removed } = place();
     await using site = serveSite({
       "Cross-Origin-Opener-Policy": "same-origin",
       "Cross-Origin-Embedder-Policy": "require-corp",
     });
     const rows: [element: "audio" | "video", url: string, plays?: false][] = [
-      ["audio", `${server.origin}/media/${audio.token}`],
-      ["audio", `${server.origin}/audio/${audio.token}`],
-      ["video", `${server.origin}/video/${video.token}`],
-      ["audio", `${server.origin}/audio/${open[0]?.token}`], // 307
-      ["video", `${server.origin}/media/${open[1]?.token}`],
-      ["audio", `${removed.origin}/audio/${audio.token}`], // 308
-      ["video", `${removed.origin}/video/${open[1]?.token}`], // 308, then 307
-      ["audio", `${server.origin}/media/${closed.token}`, false], // the other server allows nothing
+      ["audio", `${server.origin}/media/${items.mp3.token}`],
+      ["audio", `${server.origin}/audio/${items.mp3.token}`],
+      ["video", `${server.origin}/video/${items.mp4.token}`],
+      ["audio", `${server.origin}/audio/${items.openMp3.token}`], // 307
+      ["video", `${server.origin}/media/${items.openMp4.token}`],
+      ["audio", `${removed.origin}/audio/${items.mp3.token}`], // 308
+      ["video", `${removed.origin}/video/${items.openMp4.token}`], // 308, then 307
+      // The other server allows nothing.
+      ["audio", `${server.origin}/media/${items.closedMp3.token}`, false],
     ];
     for (const [element, url, plays = true] of rows) {
       await t.step(`${element} ${new URL(url).pathname}`, async () => {
@@ -346,7 +336,7 @@ function open(handler: Handler, add: "set" | "append" = "set"): Handler {
   };
 }
 
-testInBrowser("a page of another origin reads the announcement and the refusal", async (t) => {
+testInBrowser("a page of another origin reads the announcement and the refusal", async () => {
   const policy = definePolicy({
     deprecatedAt: "2027-01-01",
     sunsetAt: "2027-06-30",
@@ -370,28 +360,26 @@ testInBrowser("a page of another origin reads the announcement and the refusal",
   await using page = await browser().newPage();
   await page.goto(site.url("/"));
   for (const [name, handler] of Object.entries(setUps)) {
-    await t.step(name, async () => {
-      await using origin = new Origin(handler);
-      const read = async (instant: string) => {
-        now = Date.parse(instant);
-        return await page.evaluate(async (url: string) => {
-          const { status, headers } = await fetch(url, { cache: "no-store" });
-          const names = ["deprecation", "sunset", "link", "retry-after"];
-          return [status, ...names.map((name) => headers.get(name))];
-        }, origin.url("/v1")).catch(() => "hidden");
-      };
-      const said = [
-        "@1798761600",
-        "Wed, 30 Jun 2027 00:00:00 GMT",
-        '</v2>; rel="successor-version"',
-      ];
-      assertEquals(await read("2027-02-01"), [200, ...said, null]);
-      const isHidden = name === "CORS for one origin";
-      const until = "Mon, 01 Mar 2027 10:00:00 GMT";
-      const refused = isHidden ? "hidden" : [503, ...said, until];
-      assertEquals(await read("2027-03-01T09:30:00Z"), refused);
-      assertEquals(await read("2027-07-01"), isHidden ? "hidden" : [410, ...said, null]);
-    });
+    await using origin = new Origin(handler);
+    const read = async (instant: string) => {
+      now = Date.parse(instant);
+      return await page.evaluate(async (url: string) => {
+        const { status, headers } = await fetch(url, { cache: "no-store" });
+        const names = ["deprecation", "sunset", "link", "retry-after"];
+        return [status, ...names.map((name) => headers.get(name))];
+      }, origin.url("/v1")).catch(() => "hidden");
+    };
+    const said = [
+      "@1798761600",
+      "Wed, 30 Jun 2027 00:00:00 GMT",
+      '</v2>; rel="successor-version"',
+    ];
+    assertEquals(await read("2027-02-01"), [200, ...said, null]);
+    const isHidden = name === "CORS for one origin";
+    const until = "Mon, 01 Mar 2027 10:00:00 GMT";
+    const refused = isHidden ? "hidden" : [503, ...said, until];
+    assertEquals(await read("2027-03-01T09:30:00Z"), refused);
+    assertEquals(await read("2027-07-01"), isHidden ? "hidden" : [410, ...said, null]);
   }
 });
 

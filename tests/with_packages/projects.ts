@@ -8,6 +8,7 @@ import { fromRoot } from "../support/paths.ts";
 import { installTarball, NPM, run } from "../support/npm.ts";
 import { needing, shared } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
+import { sideBySide } from "../support/side_by_side.ts";
 
 const PACKAGES = [
   ...["@arethetypeswrong/cli@0.18.5", "esbuild@0.28.2", "jest@30.5.2", "publint@0.3.25"],
@@ -174,29 +175,30 @@ const NO_SQLITE: { readonly [node: string]: RegExp } = {
 const NO_PG =
   /PostgreSQL needs the package pg, which cannot be loaded \([^)]+\): run npm install pg/;
 
-needing(...NPM, ...POSTGRES)("the package works in every kind of project", async (t) => {
-  const server = postgres();
-  for (const hasPg of [false, true]) {
-    for (const project of PROJECTS.filter(({ isBundle }) => isBundle || hasPg)) {
-      await t.step(`${project.name}${hasPg ? "" : ", without pg"}`, async () => {
-        const cwd = await built(project, hasPg);
-        const { node = "node22" } = project;
-        for (const [index, program] of project.programs.entries()) {
-          const url = server.urlOf(await server.createDatabase());
-          const rows: [database: string, refusal: RegExp | undefined][] = [
-            [`sqlite:${cwd}/calls-${index}.sqlite`, NO_SQLITE[node]],
-            [url, hasPg ? undefined : NO_PG],
-          ];
-          for (const [database, refusal] of rows) {
-            const env = { DATABASE: database, node };
-            if (refusal === undefined) await check(cwd, program, env);
-            else assertMatch((await shell(cwd, program, env)).errors, refusal);
-          }
-        }
-      });
+/** Runs a project's programs on both engines, and asks the gate. */
+async function checkProject(project: Project, hasPg: boolean): Promise<void> {
+  const cwd = await built(project, hasPg);
+  const { node = "node22" } = project;
+  for (const [index, program] of project.programs.entries()) {
+    const url = postgres().urlOf(await postgres().createDatabase());
+    const rows: [database: string, refusal: RegExp | undefined][] = [
+      [`sqlite:${cwd}/calls-${index}.sqlite`, NO_SQLITE[node]],
+      [url, hasPg ? undefined : NO_PG],
+    ];
+    for (const [database, refusal] of rows) {
+      const env = { DATABASE: database, node };
+      if (refusal === undefined) await check(cwd, program, env);
+      else assertMatch((await shell(cwd, program, env)).errors, refusal);
     }
   }
-});
+}
+
+needing(...NPM, ...POSTGRES)("the package works in every kind of project", () =>
+  sideBySide([
+    ...PROJECTS.map((project) => [project.name, project, true] as const),
+    ...PROJECTS.filter(({ isBundle }) => isBundle)
+      .map((project) => [`${project.name}, without pg`, project, false] as const),
+  ], ([, project, hasPg]) => checkProject(project, hasPg)));
 
 needing(...NPM)("the package has no fault that attw and publint know", async () => {
   const { folder, tarball } = installed();

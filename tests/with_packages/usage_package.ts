@@ -12,30 +12,49 @@ import { needing, program, shared } from "../support/permissions.ts";
 import { accepts, freePort } from "../support/ports.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
 import { field, requestRaw } from "../support/raw_http.ts";
+import { sideBySide } from "../support/side_by_side.ts";
 import { until, within } from "../support/within.ts";
 
 const COMMAND = "node_modules/@media-head/lifecycle/usage/lifecycle_program.js";
 
+const PAGE = Deno.readTextFileSync(fromRoot("lib/usage/applications.md"));
+
+/** Returns the first program of the page that has these words. */
+const blockOf = (words: string) =>
+  Array.from(PAGE.matchAll(/```js ignore\n([^]*?)```/g), ([, text = ""]) => text)
+    .find((block) => block.includes(words)) ?? "";
+
 /** A folder in which the tarball is installed. */
 const installed = shared(NPM, async () => {
   const place = await installTarball();
-  const [node22, node24] = ["node22", "node24"].map((name) => [
-    `${place.folder}/node_modules/${name}/bin/node`,
-  ]) as [[string], [string]];
-  return { ...place, node22, node24 };
+  const nodeOf = (version: number) => `${place.folder}/node_modules/node${version}/bin/node`;
+  return { ...place, node22: nodeOf(22), node24: nodeOf(24) };
 });
 
-/** An application's record, and how to move it into the past, or back. */
-interface TestRecord extends AsyncDisposable {
-  readonly database: string;
-  age(days: number): Promise<unknown>;
-  run(statement: string): Promise<unknown>;
+const postgres = shared([...NPM, ...POSTGRES], () => PostgresServer.start());
+
+/** Runs `lifecycle usage` on a record. */
+function usage(database: string, words: readonly string[] = [], node = installed().node24) {
+  return run(installed().folder, node, COMMAND, "usage", "--database", database, ...words);
 }
 
-const agedBy = (days: number) =>
-  `UPDATE media_head_session SET began = began - ${days * DAY_MS},
-    reported = reported - ${days * DAY_MS}, written = written - ${days * DAY_MS};
-  UPDATE media_head_day SET day = day - ${days}`;
+/** An application's record. */
+interface TestRecord {
+  readonly database: string;
+  /** Runs statements. */
+  run(sql: string): Promise<unknown>;
+  /** An expression for the day so many days before `day`. */
+  dayBefore(days: number): string;
+}
+
+/** Moves a record into the past, or back. */
+const age = ({ run, dayBefore }: TestRecord, days: number) =>
+  run(
+    `UPDATE media_head_usage SET day = ${dayBefore(days)};
+    UPDATE media_head_session SET began = began - ${days * DAY_MS},
+      reported = reported - ${days * DAY_MS}, written = written - ${days * DAY_MS};
+    UPDATE media_head_day SET day = day - ${days}`,
+  );
 
 /** Lets running sessions have begun so many days ago. */
 const begunBefore = (days: number) =>
@@ -46,46 +65,33 @@ const silenceOf = (pid: number) =>
   `UPDATE media_head_session SET reported = reported - 120000, written = written - 120000,
     began = began - 120000 WHERE pid = ${pid}`;
 
-function sqliteRecord(name: string): TestRecord {
+function sqliteRecord(name: string): Promise<TestRecord> {
   const path = `${installed().folder}/${name}.sqlite`;
-  return {
+  return Promise.resolve({
     database: `sqlite:${path}`,
-    // deno-lint-ignore require-await
-    async age(days) {
+    run(sql) {
       using database = new DatabaseSync(path, { timeout: 5_000 });
-      database.exec(
-        `UPDATE media_head_usage SET day = date(day, '${-days} days'); ${agedBy(days)}`,
-      );
+      return Promise.resolve(database.exec(sql));
     },
-    // deno-lint-ignore require-await
-    async run(statement) {
-      using database = new DatabaseSync(path, { timeout: 5_000 });
-      database.exec(statement);
-    },
-    async [Symbol.asyncDispose]() {},
-  };
+    dayBefore: (days) => `date(day, '${-days} days')`,
+  });
 }
 
 async function postgresRecord(): Promise<TestRecord> {
-  const server = await PostgresServer.start();
-  const name = await server.createDatabase();
-  const moved = (days: number) =>
-    `UPDATE media_head_usage SET day = to_char(day::date - ${days}, 'YYYY-MM-DD')`;
+  const name = await postgres().createDatabase();
   return {
-    database: server.urlOf(name),
-    age: (days) => server.query(`${moved(days)}; ${agedBy(days)}`, name),
-    run: (statement) => server.query(statement, name),
-    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    database: postgres().urlOf(name),
+    run: (sql) => postgres().query(sql, name),
+    dayBefore: (days) => `to_char(day::date - ${days}, 'YYYY-MM-DD')`,
   };
 }
 
 /** Starts a program that listens on `PORT`, and returns what ends it and the exit status. */
-async function serve(words: readonly string[], env: Record<string, string>) {
-  const [program = "", ...args] = words;
+async function serve(node: string, file: string) {
   const port = freePort();
-  const options = { args, cwd: installed().folder, env: { ...env, PORT: String(port) } };
-  const child = new Deno.Command(program, { ...options, stderr: "null" }).spawn();
-  await until(`${args.at(-1)} to listen`, () => accepts(port));
+  const options = { args: [file], cwd: installed().folder, env: { PORT: String(port) } };
+  const child = new Deno.Command(node, { ...options, stderr: "null" }).spawn();
+  await until(`${file} to listen`, () => accepts(port));
   const end = async (signal: Deno.Signal) => {
     child.kill(signal);
     return (await within("the end of the program", child.status)).code;
@@ -104,38 +110,29 @@ async function callUntilClosed(port: number, path: string): Promise<number> {
 }
 
 /** The program for Express of the README, on a database. */
-async function expressProgram(database: string): Promise<string> {
-  const readme = await Deno.readTextFile(fromRoot("lib/usage/applications.md"));
-  const [, program = ""] = /```js ignore\n([^]*?)```/.exec(readme) ?? [];
-  return program.replace("sqlite:./calls.sqlite", database);
-}
+const expressProgram = (database: string) =>
+  blockOf("express()").replace("sqlite:./calls.sqlite", database);
 
-type Runtime = "node22" | "node24";
-
-const SCENES: [name: string, runtime: Runtime, isModule: boolean, open: () => unknown][] = [
-  ["SQLite, Node 22 and CommonJS", "node22", false, () => sqliteRecord("commonjs")],
-  ["PostgreSQL and Node 24", "node24", true, postgresRecord],
+const SCENES: [name: string, node: "node22" | "node24", open: () => Promise<TestRecord>][] = [
+  ["SQLite, Node 22 and CommonJS", "node22", () => sqliteRecord("commonjs")],
+  ["PostgreSQL and Node 24", "node24", postgresRecord],
 ];
 
-for (const [name, runtime, isModule, open] of SCENES) {
-  const needs = open === postgresRecord ? [...NPM, ...POSTGRES] : NPM;
-  needing(...needs)(
+for (const [name, version, open] of SCENES) {
+  needing(...NPM, ...POSTGRES)(
     `an application's gate counts every call, and names what is not on record, with ${name}`,
     async () => {
-      const { folder, [runtime]: words } = installed();
-      await using record = await open() as TestRecord;
-      const program = await expressProgram(record.database);
-      const file = isModule ? `server-${runtime}.mjs` : "server.cjs";
+      const { folder, [version]: node } = installed();
+      const record = await open();
+      const program = expressProgram(record.database);
+      const file = version === "node22" ? "server.cjs" : "server.mjs";
       const required = program
         .replaceAll(/^import (.*) from ("[@\w/-]+");$/gm, "const $1 = require($2);");
-      const source = isModule ? program : `(async () => {\n${required}})();`;
+      const source = version === "node22" ? `(async () => {\n${required}})();` : program;
       await Deno.writeTextFile(`${folder}/${file}`, source);
-      const usage = async (...args: string[]) => {
-        const [first = "", ...others] = [...words, COMMAND, "usage"];
-        return await run(folder, first, ...others, "--database", record.database, ...args);
-      };
+      const ask = (...words: string[]) => usage(record.database, ["--gate", ...words], node);
 
-      const processes = [await serve([...words, file], {}), await serve([...words, file], {})];
+      const processes = [await serve(node, file), await serve(node, file)];
       const calls = processes.map(({ port }) => callUntilClosed(port, "/v1/songs"));
       for (const [index, { end }] of processes.entries()) {
         await new Promise((resolve) => setTimeout(resolve, 200));
@@ -143,20 +140,20 @@ for (const [name, runtime, isModule, open] of SCENES) {
       }
       const answered = (await Promise.all(calls)).reduce((sum, count) => sum + count);
       assert(answered > 10);
-      const called = await usage("--gate", "30");
+      const called = await ask("30");
       assertEquals(called.code, 1, called.errors);
       const calledText = `Still called: ${
         answered.toLocaleString("en-US")
       } calls to /v1 by 1 client`;
       assert(called.text.startsWith(calledText), `${called.text}\n${calledText}`);
 
-      const killed = await serve([...words, file], {});
+      const killed = await serve(node, file);
       await killed.end("SIGKILL");
       await record.run(silenceOf(killed.pid));
-      await record.age(40);
+      await age(record, 40);
       /** Asks the gate for its exit status, and the causes of an unknown verdict. */
-      const ask = async (days: string) => {
-        const { code, text, errors } = await usage("--gate", days, "--json");
+      const judge = async () => {
+        const { code, text, errors } = await ask("30", "--json");
         const { verdicts, gaps } = JSON.parse(text || errors);
         return {
           code,
@@ -167,26 +164,25 @@ for (const [name, runtime, isModule, open] of SCENES) {
           ]),
         };
       };
-      const left = await ask("30");
+      const left = await judge();
       assertEquals([left.code, left.causes.includes("no process")], [3, true]);
 
       // One that has run all the time knows that nobody called, but not what the other did.
-      const last = await serve([...words, file], {});
+      const last = await serve(node, file);
       await record.run(begunBefore(40));
-      assertEquals(await ask("30"), { code: 4, causes: [], gaps: [["silent", killed.pid]] });
-      const clear = await usage("--gate", "30");
+      assertEquals(await judge(), { code: 4, causes: [], gaps: [["silent", killed.pid]] });
+      const clear = await ask("30");
       assertEquals(clear.code, 4, clear.text);
       assertMatch(clear.text, RegExp(`^Not on record: .* process ${killed.pid}[ ,]`, "m"));
       assertEquals(await last.end("SIGTERM"), 0);
-      const stopped = await ask("30");
+      const stopped = await judge();
       assertEquals([stopped.code, stopped.causes], [3, ["no process"]]);
-      await record.age(-3);
-      assert((await ask("30")).causes.includes("clock behind"));
+      await age(record, -3);
+      assert((await judge()).causes.includes("clock behind"));
 
-      const readme = await Deno.readTextFile(fromRoot("lib/usage/applications.md"));
-      const [, block = ""] = /```sh\n(npx --no lifecycle hold [^]*?)```/.exec(readme) ?? [];
-      const month = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
-      const command = [...words, COMMAND].map(shellWord).join(" ");
+      const [, block = ""] = /```sh\n(npx --no lifecycle hold [^]*?)```/.exec(PAGE) ?? [];
+      const month = new Date(Date.now() + 30 * DAY_MS).toISOString().slice(0, 10);
+      const command = [node, COMMAND].map(shellWord).join(" ");
       const line = block.replace(/\d{4}-\d\d-\d\d/, month)
         .replace("npx --no lifecycle", () => command)
         .replace("sqlite:./calls.sqlite", () => shellWord(record.database));
@@ -206,13 +202,13 @@ const AGAIN_AFTER = [3, 50, 300];
 needing(...NPM)("a signal that is delivered twice cuts nobody off, and loses no call", async () => {
   const { folder, node24 } = installed();
   const database = "sqlite:./signals.sqlite";
-  const program = (await expressProgram(database)).replace(
+  const program = expressProgram(database).replace(
     'response.json(["a song"])',
     'setTimeout(() => response.json(["a song"]), 600)',
   );
   await Deno.writeTextFile(`${folder}/signals.mjs`, program);
   for (const again of AGAIN_AFTER) {
-    const { port, end } = await serve([...node24, "signals.mjs"], {});
+    const { port, end } = await serve(node24, "signals.mjs");
     const call = requestRaw(port, "GET", "/v1/songs");
     await new Promise((resolve) => setTimeout(resolve, 100)); // the call is under way
     const first = end("SIGTERM");
@@ -223,9 +219,7 @@ needing(...NPM)("a signal that is delivered twice cuts nobody off, and loses no 
     assertEquals([status, new TextDecoder().decode(content)], [200, '["a song"]'], what);
     assertEquals(await Promise.all([first, second]), [0, 0], what);
   }
-  const words = ["usage", "--database", database, "--json"];
-  const { text } = await run(folder, ...node24 as [string], COMMAND, ...words);
-  const { clients } = JSON.parse(text);
+  const { clients } = JSON.parse((await usage(database, ["--json"])).text);
   assertEquals(clients.map(({ calls }: { calls: number }) => calls), [AGAIN_AFTER.length]);
   using file = new DatabaseSync(`${folder}/signals.sqlite`);
   const ends = file.prepare(
@@ -242,7 +236,7 @@ needing(...NPM, ...POSTGRES)(
   "on Node, with its four threads, every path is answered while the ledger hangs or is locked",
   async () => {
     const { folder, node24 } = installed();
-    await using server = await PostgresServer.start();
+    const server = postgres();
     const locked = `${folder}/locked.sqlite`;
     const rows: [database: string, away: () => () => unknown][] = [
       [server.urlOf(await server.createDatabase()), () => {
@@ -255,13 +249,14 @@ needing(...NPM, ...POSTGRES)(
         return () => file.close();
       }],
     ];
-    for (const [database, away] of rows) {
-      const program = (await expressProgram(database)).replace( // each file is read by a thread
+    await sideBySide(rows, async ([database, away]) => {
+      const program = expressProgram(database).replace( // each file is read by a thread
         "app.get(",
         'app.get("/file", (_, response) => response.sendFile(import.meta.filename));\napp.get(',
       );
-      await Deno.writeTextFile(`${folder}/threads.mjs`, program);
-      const { port, end } = await serve([...node24, "threads.mjs"], {});
+      const file = `threads-${database.split(":")[0]}.mjs`;
+      await Deno.writeTextFile(`${folder}/${file}`, program);
+      const { port, end } = await serve(node24, file);
       let calls = 0;
       const callAll = async () => {
         for (const path of ["/v1/songs", "/v2/songs", ...Array(8).fill("/file")]) {
@@ -277,63 +272,26 @@ needing(...NPM, ...POSTGRES)(
       await restore();
       await callAll();
       assertEquals(await end("SIGTERM"), 0);
-      const words = [COMMAND, "usage", "--database", database, "--json"];
-      const { text, errors } = await run(folder, ...node24 as [string], ...words);
+      const { text, errors } = await usage(database, ["--json"]);
       const clients = JSON.parse(text || errors).clients as { client: string; calls: number }[];
       assertEquals(clients.map((each) => [each.client, each.calls]), [["app curl", calls]]);
-    }
-  },
-);
-
-needing(...NPM, ...POSTGRES)(
-  "a process ends though its ledger hangs, and the gate names it",
-  async () => {
-    const { folder, node24 } = installed();
-    await using server = await PostgresServer.start();
-    const name = await server.createDatabase();
-    const database = server.urlOf(name);
-    await Deno.writeTextFile(`${folder}/hanging.mjs`, await expressProgram(database));
-    const { port, pid, end } = await serve([...node24, "hanging.mjs"], {});
-    const mounted = "SELECT count(*) FROM media_head_session WHERE policies::text LIKE '%/v1%'";
-    await until("the route's record", async () => (await server.query(mounted, name))[0] === "1");
-    server.freeze();
-    const { status } = await requestRaw(port, "GET", "/v1/songs", { "User-Agent": "curl/8" });
-    assertEquals(status, 200);
-    assertEquals(await end("SIGTERM"), 0); // after ten seconds
-    server.thaw();
-    await server.query(silenceOf(pid), name);
-    const words = [COMMAND, "usage", "--database", database, "--gate", "1"];
-    const { text } = await run(folder, ...node24 as [string], ...words);
-    const named = `^Not on record: what process ${pid} on \\S+ answered after its last report at `;
-    assertMatch(text, RegExp(named, "m"));
+    });
   },
 );
 
 needing(...NPM)("prom-client counts the calls of the README's lines", async () => {
   const { folder, node24 } = installed();
-  const readme = await Deno.readTextFile(fromRoot("lib/usage/applications.md"));
-  const [, lines = ""] = /```js ignore\n(import \{ Counter[^]*?)```/.exec(readme) ?? [];
-  const [imported = "", ...others] = lines.split("\n");
-  const program = await expressProgram("sqlite:./metrics.sqlite");
+  const [imported = "", ...others] = blockOf("import { Counter").split("\n");
+  const program = expressProgram("sqlite:./metrics.sqlite");
   const metered = program.replace(/^app\.use\(.*\n/m, () => others.join("\n"));
   await Deno.writeTextFile(`${folder}/metrics.mjs`, `${imported}\n${metered}`);
-  const { port, end } = await serve([...node24, "metrics.mjs"], {});
+  const { port, end } = await serve(node24, "metrics.mjs");
   for (const path of ["/v1/songs", "/v1/songs", "/v1/none", "/v2/songs"]) {
     await (await fetch(`http://127.0.0.1:${port}${path}`)).text();
   }
   const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   assertMatch(metrics, /^retired_calls_total\{route="\/v1",phase="deprecated"\} 2$/m);
   assertEquals(await end("SIGTERM"), 0);
-});
-
-needing(...NPM)("output that Node cannot write is an error of one line", async () => {
-  const { folder, node24: [node = ""] } = installed();
-  for (const words of ["--help", "check --help", "usage --help"]) {
-    const line = `"$0" ${COMMAND} ${words} > /dev/full`;
-    const { errors, code } = await run(folder, "sh", "-c", line, node);
-    assertMatch(errors, /^lifecycle: [^\n]+ \(.+\)\n$/);
-    assertEquals(code, words.startsWith("check") ? 2 : 1); // 1 would be a fault that it found
-  }
 });
 
 /** Forty routes, of which the first three are those of the README. */
@@ -381,13 +339,10 @@ const FASTIFY: ManyRoutes = [
 ];
 
 /** Returns the program of an application with a table of routes, from the blocks of README. */
-async function manyProgram(
+function manyProgram(
   [, create, [mount, check], rest]: ManyRoutes,
   { table, options = "{ successor }" }: { table(block: string): string; options?: string },
-): Promise<string> {
-  const readme = await Deno.readTextFile(fromRoot("lib/usage/applications.md"));
-  const blocks = [...readme.matchAll(/```js ignore\n([^]*?)```/g)].map(([, text = ""]) => text);
-  const blockOf = (words: string) => blocks.find((block) => block.includes(words)) ?? "";
+): string {
   return `import { definePolicy } from "@media-head/lifecycle";
     import { openUsage } from "@media-head/lifecycle/usage";
     import express from "express";
@@ -407,23 +362,20 @@ const THING = 'export const thing = ["a thing"];';
 needing(...NPM, ...POSTGRES)(
   "each of forty routes has its verdict, also after one of three processes was killed",
   async () => {
-    const { folder, node24: [node = ""] } = installed();
-    await using postgres = await PostgresServer.start();
-    const database = await postgres.createDatabase();
-    const url = postgres.urlOf(database);
+    const { folder, node24: node } = installed();
+    const { database: url, run: change } = await postgresRecord();
     const more = FORTY.slice(3).map((path) => `"${path}": "2027-06-30",\n`).join("");
     const table = (block: string) =>
       block.replace(/^};$/m, `${more}};`).replace("postgres://user:password@host/calls", url);
     await Deno.writeTextFile(
       `${folder}/many.mjs`,
-      await manyProgram(EXPRESS, { table, options: KEYED }),
+      manyProgram(EXPRESS, { table, options: KEYED }),
     );
     await Deno.writeTextFile(`${folder}/thing.mjs`, THING);
-    const usage = (...args: string[]) =>
-      run(folder, node, COMMAND, "usage", "--database", url, "--gate", "30", ...args);
+    const ask = (...words: string[]) => usage(url, ["--gate", "30", ...words]);
     const processes = [];
-    for (const _ of KEYS) processes.push(await serve([node, "many.mjs"], {}));
-    await postgres.query(begunBefore(40), database);
+    for (const _ of KEYS) processes.push(await serve(node, "many.mjs"));
+    await change(begunBefore(40));
     const sent = CALLS.map((calls) => [...calls]);
     const call = async (at: number, key: number, port: number) => {
       const path = (FORTY[at] ?? "").replace(":id", "7");
@@ -444,9 +396,9 @@ needing(...NPM, ...POSTGRES)(
     /** Checks the gate's lines and its JSON against what was sent. */
     const check = async () => {
       const start = Date.now();
-      const asOf = async () => JSON.parse((await usage("--json")).text).asOf;
+      const asOf = async () => JSON.parse((await ask("--json")).text).asOf;
       await until("the heartbeats", async () => Date.parse(await asOf()) > start);
-      const [{ code, text }, inJson] = await Promise.all([usage(), usage("--json")]);
+      const [{ code, text }, inJson] = await Promise.all([ask(), ask("--json")]);
       assertEquals(code, 1);
       const lines = sent.map((calls, at) => {
         const total = calls.reduce((sum, count) => sum + count);
@@ -482,9 +434,9 @@ needing(...NPM, ...POSTGRES)(
 
     const [killed, ...others] = processes;
     await killed?.end("SIGKILL");
-    await postgres.query(silenceOf(killed?.pid ?? 0), database);
+    await change(silenceOf(killed?.pid ?? 0));
     await check();
-    const asked = [usage("--route", "/v1/songs"), usage("--route", "/v1/songs/:id")];
+    const asked = [ask("--route", "/v1/songs"), ask("--route", "/v1/songs/:id")];
     const [silent] = await Promise.all(asked);
     assertEquals((await Promise.all(asked)).map(({ code }) => code), [4, 1]);
     assertMatch(silent?.text ?? "", RegExp(`^Not on record: .* process ${killed?.pid}[ ,]`, "m"));
@@ -500,10 +452,10 @@ needing(...NPM, ...POSTGRES)(
 for (const scene of [EXPRESS, FASTIFY]) {
   const [name] = scene;
   needing(...NPM)(`in ${name}, a key that matches no handler fails the start`, async () => {
-    const { folder, node24: [node = ""] } = installed();
+    const { folder, node24: node } = installed();
     const table = (block: string) =>
       block.replace("postgres://user:password@host/calls", `sqlite:./no-handler-${name}.sqlite`);
-    const program = await manyProgram(scene, { table });
+    const program = manyProgram(scene, { table });
     const other = program.replace(
       "app.get(path,",
       'app.get(path.replace("songs/:id", "songs/:songId"),',
@@ -517,22 +469,22 @@ for (const scene of [EXPRESS, FASTIFY]) {
   needing(...NPM)(
     `in ${name}, a route that a process leaves out is unknown, and others are clear`,
     async () => {
-      const { folder, node24: [node = ""] } = installed();
+      const { folder, node24: node } = installed();
       const file = `left-out-${name}.sqlite`;
       const table = (block: string) =>
         block.replace("postgres://user:password@host/calls", `sqlite:./${file}`);
-      const program = await manyProgram(scene, { table });
+      const program = manyProgram(scene, { table });
       await Deno.writeTextFile(`${folder}/all.mjs`, program);
       const fewer = program.replace(/^.*"\/v1\/songs\/:id": .*\n/m, "");
       await Deno.writeTextFile(`${folder}/fewer.mjs`, fewer);
       await Deno.writeTextFile(`${folder}/thing.mjs`, THING);
-      const processes = [await serve([node, "all.mjs"], {}), await serve([node, "fewer.mjs"], {})];
+      const processes = [await serve(node, "all.mjs"), await serve(node, "fewer.mjs")];
       {
         using database = new DatabaseSync(`${folder}/${file}`, { timeout: 5_000 });
         database.exec(begunBefore(40));
       }
-      const gate = ["usage", "--database", `sqlite:./${file}`, "--gate", "30"];
-      const { code, text } = await run(folder, node, COMMAND, ...gate);
+      const ask = () => usage(`sqlite:./${file}`, ["--gate", "30"]);
+      const { code, text } = await ask();
       assertEquals(code, 3, text);
       assertMatch(text, /^\/v1\/songs: clear, but announced until /m);
       assertMatch(text, /^\/v1\/songs\/:id: unknown/m);
@@ -545,16 +497,14 @@ for (const scene of [EXPRESS, FASTIFY]) {
         assertEquals(link, `</v2/${path}>; rel="successor-version"`);
       }
       for (const { end } of processes) assertEquals(await end("SIGTERM"), 0);
-      const called = await run(folder, node, COMMAND, ...gate);
+      const called = await ask();
       assertMatch(called.text, /^\/v1\/songs: called, 1 call, /m);
     },
   );
 }
 
 needing(...NPM)("a handler that is loaded later is mounted at the start", async () => {
-  const { folder, node24: [node = ""] } = installed();
-  const readme = await Deno.readTextFile(fromRoot("lib/usage/applications.md"));
-  const [, block = ""] = /```js ignore\n(export const songs[^]*?)```/.exec(readme) ?? [];
+  const { folder, node24: node } = installed();
   await Deno.writeTextFile(`${folder}/songs.mjs`, 'export const GET = () => new Response("old");');
   await Deno.writeTextFile(
     `${folder}/lazy.mjs`,
@@ -563,7 +513,7 @@ needing(...NPM)("a handler that is loaded later is mounted at the start", async 
     const routes = { "/v1/songs": definePolicy({ deprecatedAt: "2026-11-21" }) };
     const usage = await openUsage("sqlite:./lazy.sqlite", { routes });
     const successor = () => "/v2/songs";
-    ${block}
+    ${blockOf("export const songs")}
     if (process.argv[2] === "call") {
       const response = await songs(new Request("http://test/v1/songs"));
       console.log(response.headers.get("link"), await response.text());
@@ -583,11 +533,11 @@ needing(...NPM)("a handler that is loaded later is mounted at the start", async 
 needing(...NPM, program("openssl"))(
   "on Node, the gate says how to trust a certificate of an unknown issuer",
   async () => {
-    const { folder, node24: [node = ""] } = installed();
+    const { folder, node24: node } = installed();
     const { certificate, key } = await createCertificate(folder);
-    const file = await expressProgram(`sqlite:${folder}/trust.sqlite`);
+    const file = expressProgram(`sqlite:${folder}/trust.sqlite`);
     await Deno.writeTextFile(`${folder}/trust.mjs`, file);
-    const { port, end } = await serve([node, "trust.mjs"], {});
+    const { port, end } = await serve(node, "trust.mjs");
     await using server = Deno.serve(
       {
         port: 0,
@@ -623,15 +573,14 @@ const PHASES: [now: string, status: number][] = [
 
 needing(...NPM)("README's program retires a version, and nothing beside it", async () => {
   const { folder, node24 } = installed();
-  const readme = await Deno.readTextFile(fromRoot("lib/usage/applications.md"));
-  const [, section = ""] = /^## More than paths\n([^]*?)^##/m.exec(readme) ?? [];
+  const [, section = ""] = /^## More than paths\n([^]*?)^##/m.exec(PAGE) ?? [];
   const [, program = ""] = /```js ignore\n([^]*?)```/.exec(section) ?? [];
   const served = program.replace("8000", "process.env.PORT").replace("./calls", "./version");
   const end = 'process.on("SIGTERM", () => usage.close().then(() => process.exit(0)));';
   for (const [now, refused] of PHASES) {
     const text = `Date.now = () => ${Date.parse(now)};\n${served}${end}`;
     await Deno.writeTextFile(`${folder}/version.mjs`, text);
-    const { port, end: stop } = await serve([...node24, "version.mjs"], {});
+    const { port, end: stop } = await serve(node24, "version.mjs");
     for (const method of ["HEAD", "GET"]) {
       for (const [version, status, date] of [["2", 200, null], ["1", refused, "@1795219200"]]) {
         const headers = { "API-Version": String(version) };
@@ -646,30 +595,24 @@ needing(...NPM)("README's program retires a version, and nothing beside it", asy
   }
   const [, words = ""] = /^npx --no lifecycle (.*--route .*)$/m.exec(section) ?? [];
   const line = words.replace("./calls", "./version");
-  const { code, text } = await run(folder, "sh", "-c", `"$0" ${COMMAND} ${line}`, ...node24);
+  const { code, text } = await run(folder, "sh", "-c", `"$0" ${COMMAND} ${line}`, node24);
   assertEquals(code, 1);
   assertMatch(text, /^Still called: 6 calls to version 1 by 1 client /);
 });
 
-needing(...NPM)("the command says what SQLite needs, and which Node this is", async () => {
-  const { folder, node22: [node = ""] } = installed();
+needing(...NPM)("a gate that lacks a module is unknown, and says what it needs", async () => {
+  const { folder, node22, node24 } = installed();
   const words = [COMMAND, "usage", "--database", "sqlite:./calls.sqlite", "--gate", "30"];
-  const { code, errors } = await run(folder, node, "--no-experimental-sqlite", ...words);
-  assertEquals(code, 3);
-  assertEquals(
-    errors,
+  const blind = await run(folder, node22, "--no-experimental-sqlite", ...words);
+  assertEquals([blind.code, blind.errors], [
+    3,
     "lifecycle: SQLite needs the module node:sqlite, which is missing here (Node v22.23.3): use " +
-      "Node 22.13 or later without --no-experimental-sqlite, Bun 1.4 or later, or Deno\n",
-  );
-});
-
-needing(...NPM)("a gate whose packages are missing is unknown", async () => {
-  const { folder, node24: [node = ""] } = installed();
+    "Node 22.13 or later without --no-experimental-sqlite, Bun 1.4 or later, or Deno\n",
+  ]);
   const alone = await Deno.makeTempDir();
   const name = "node_modules/@media-head/lifecycle";
   copy(`${folder}/${name}`, `${alone}/${name}`);
-  const words = ["usage", "--database", "sqlite:./calls.sqlite", "--gate", "30"];
-  const { code, errors } = await run(alone, node, COMMAND, ...words);
+  const { code, errors } = await run(alone, node24, ...words);
   assertEquals(code, 3);
   assertMatch(errors, /Cannot find module 'commander'/);
   await Deno.remove(alone, { recursive: true });
