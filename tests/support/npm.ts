@@ -69,12 +69,14 @@ interface InstallOptions {
 export async function installTarball(
   { packages = OF_APPLICATIONS, name = "applications", type = "module" }: InstallOptions = {},
 ) {
-  const packed = await madeOnce("tarball", pack);
+  const packing = madeOnce("tarball", pack);
   const place = await madeOnce(name, async (folder) => {
+    const [packed, ...words] = await Promise.all([packing, ...packages.map(linked)]);
     await Deno.mkdir(`${folder}/it's $1`);
     const path = await Deno.readTextFile(`${packed}/printed`);
-    await install(`${folder}/it's $1`, path, ...await Promise.all(packages.map(linked)));
+    await install(`${folder}/it's $1`, path, ...words);
   });
+  const packed = await packing;
   const folder = await Deno.makeTempDir({ prefix: "it's $1 " });
   copy(`${packed}/it's $1`, folder);
   await Deno.writeTextFile(`${folder}/package.json`, JSON.stringify({ type }));

@@ -16,6 +16,7 @@ import { SAMPLE_MP3, SAMPLE_MP4 } from "../support/paths.ts";
 import { needing, program, shared } from "../support/permissions.ts";
 import { requestRaw } from "../support/raw_http.ts";
 import { ServerProcess } from "../support/server.ts";
+import { sideBySide } from "../support/side_by_side.ts";
 
 const browser = shared(BROWSER, launchBrowser);
 
@@ -59,13 +60,22 @@ async function startPlace() {
   };
 }
 
-const NEEDS = [...BROWSER, program("nginx")];
-const place = shared(NEEDS, startPlace);
-const testWithCdn = needing(...NEEDS);
+type Place = Awaited<ReturnType<typeof startPlace>>;
 
-// Only a browser requests media, and follows redirects to parts of it, as players do.
-testWithCdn("a page of another origin plays media and seeks in it", async (t) => {
-  const { items, server } = place();
+needing(...BROWSER, program("nginx"))(
+  "pages of other origins play and read all that the servers allow them",
+  async () => {
+    await using place = await startPlace();
+    await playAndSeekAll(place);
+    await readPublicUrls(place);
+    await readAllFields(place);
+    await sendAnyField(place);
+    await playIsolated(place);
+  },
+);
+
+/** A page of another origin plays media and seeks in it: with redirects to parts of it, as players do. */
+async function playAndSeekAll({ items, server }: Place): Promise<void> {
   const rows = [
     ['video crossorigin="anonymous"', `/media/${items.mp4.token}`, 2],
     ['video crossorigin="anonymous"', `/media/${items.openMp4.token}`, 2],
@@ -74,32 +84,31 @@ testWithCdn("a page of another origin plays media and seeks in it", async (t) =>
     ["audio", `/media/${items.closedWav.token}`, 1100],
   ] as const;
   await using site = serveSite();
-  for (const [element, path, target] of rows) {
-    await t.step(`${element} ${path}`, async () => {
-      await using page = await browser().newPage();
-      const ranges: string[] = [];
-      page.on("response", (response) => {
-        ranges.push(response.headers()["content-range"] ?? "");
-      });
-      await page.goto(pageOf(site, `<${element} autoplay src="${server.origin}${path}">`));
-      await playAndSeek(page, target);
-      if (element === "audio") { // too long to be loaded up to the position sought
-        assertMatch(ranges.join("\n"), /^bytes 17\d{6}-19200043\/19200044$/m);
-      } else {
-        const seen = await page.locator("video").evaluate((video: Media) => ({
-          size: [video.videoWidth, video.videoHeight],
-          pictures: video.getVideoPlaybackQuality().totalVideoFrames,
-        }));
-        assertEquals(seen.size, [320, 180]);
-        assert(seen.pictures > 0, "no picture was decoded");
-      }
+  await sideBySide(rows, async ([element, path, target]) => {
+    await using page = await browser().newPage();
+    const ranges: string[] = [];
+    page.on("response", (response) => {
+      ranges.push(response.headers()["content-range"] ?? "");
     });
-  }
-});
+    await page.goto(pageOf(site, `<${element} autoplay src="${server.origin}${path}">`));
+    await playAndSeek(page, target);
+    if (element === "audio") { // too long to be loaded up to the position sought
+      assertMatch(ranges.join("\n"), /^bytes 17\d{6}-19200043\/19200044$/m);
+    } else {
+      const seen = await page.locator("video").evaluate((video: Media) => ({
+        size: [video.videoWidth, video.videoHeight],
+        pictures: video.getVideoPlaybackQuality().totalVideoFrames,
+      }));
+      assertEquals(seen.size, [320, 180]);
+      assert(seen.pictures > 0, "no picture was decoded");
+    }
+  });
+}
 
-// Only a browser decides what a page may read after a redirect.
-testWithCdn("a page of another origin reads content at a public URL that allows it", async () => {
-  const { cdn, items: { openMp3, closedMp3 }, server, length } = place();
+/** A page of another origin reads content at a public URL that allows it, after a redirect. */
+async function readPublicUrls(
+  { cdn, items: { openMp3, closedMp3 }, server, length }: Place,
+): Promise<void> {
   await using site = serveSite();
   await using page = await browser().newPage();
   await page.goto(pageOf(site, ""));
@@ -128,11 +137,12 @@ testWithCdn("a page of another origin reads content at a public URL that allows 
   const origins = (await cdn.requests()).filter((line) => line.includes(" /open/a.mp3 "))
     .map((line) => line.split("origin=")[1]);
   assertEquals(new Set(origins), new Set(["-", "null"])); // the first is the publisher's
-});
+}
 
-// Only a browser hides fields from a page, or sends a preflight before it sets them.
-testWithCdn("a page of another origin reads all fields, and sets conditions", async () => {
-  const { items: { mp3: { token, digest } }, server, dark } = place();
+/** A page of another origin reads all fields, and sets conditions, by a preflight. */
+async function readAllFields(
+  { items: { mp3: { token, digest } }, server, dark }: Place,
+): Promise<void> {
   const url = `${server.origin}/audio/${token}`;
   const rows: [method: string, url: string, send: Record<string, string>, status: number][] = [
     // First, since a browser that has the whole sends no request for a range.
@@ -155,7 +165,7 @@ testWithCdn("a page of another origin reads all fields, and sets conditions", as
     const names = sent.map(([name]) => name).filter((name) => name !== "connection");
     assertEquals(names.filter((name) => seen.fields[name] === undefined), []);
   }
-});
+}
 
 /** What pages send besides what they need: tracing, players' reports, and a gateway's field. */
 const UNASKED: Record<string, string> = {
@@ -168,9 +178,8 @@ const UNASKED: Record<string, string> = {
   "X-Consumer": "team 7",
 };
 
-// Only a browser sends a preflight, and hides the response if it fails.
-testWithCdn("a page of another origin sends any field, with and without a redirect", async () => {
-  const { items: { mp3, openMp3 }, server, removed } = place();
+/** A page of another origin sends any field, with and without a redirect. */
+async function sendAnyField({ items: { mp3, openMp3 }, server, removed }: Place): Promise<void> {
   await using site = serveSite();
   await using page = await browser().newPage();
   await page.goto(pageOf(site, ""));
@@ -196,40 +205,34 @@ testWithCdn("a page of another origin sends any field, with and without a redire
       }
     }
   }
-});
+}
 
-// Only a browser refuses to embed.
-testWithCdn(
-  "an isolated page of another site plays media, with and without a redirect",
-  async (t) => {
-    const { items, server, removed } = place();
-    await using site = serveSite({
-      "Cross-Origin-Opener-Policy": "same-origin",
-      "Cross-Origin-Embedder-Policy": "require-corp",
-    });
-    const rows: [element: "audio" | "video", url: string, plays?: false][] = [
-      ["audio", `${server.origin}/media/${items.mp3.token}`],
-      ["audio", `${server.origin}/audio/${items.mp3.token}`],
-      ["video", `${server.origin}/video/${items.mp4.token}`],
-      ["audio", `${server.origin}/audio/${items.openMp3.token}`], // 307
-      ["video", `${server.origin}/media/${items.openMp4.token}`],
-      ["audio", `${removed.origin}/audio/${items.mp3.token}`], // 308
-      ["video", `${removed.origin}/video/${items.openMp4.token}`], // 308, then 307
-      // The other server allows nothing.
-      ["audio", `${server.origin}/media/${items.closedMp3.token}`, false],
-    ];
-    for (const [element, url, plays = true] of rows) {
-      await t.step(`${element} ${new URL(url).pathname}`, async () => {
-        await using page = await browser().newPage();
-        const html = pageOf(site, `<${element} autoplay src="${url}">`);
-        await page.goto(html.replace("127.0.0.1", "localhost"));
-        assert(await page.evaluate("crossOriginIsolated"), "the page is not isolated");
-        if (plays) return await playsPast(page, 0);
-        await assertRejects(() => playsPast(page, 0), Error, "Media error 4");
-      });
-    }
-  },
-);
+/** An isolated page of another site plays media, with and without a redirect. */
+async function playIsolated({ items, server, removed }: Place): Promise<void> {
+  await using site = serveSite({
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Embedder-Policy": "require-corp",
+  });
+  const rows: [element: "audio" | "video", url: string, plays?: false][] = [
+    ["audio", `${server.origin}/media/${items.mp3.token}`],
+    ["audio", `${server.origin}/audio/${items.mp3.token}`],
+    ["video", `${server.origin}/video/${items.mp4.token}`],
+    ["audio", `${server.origin}/audio/${items.openMp3.token}`], // 307
+    ["video", `${server.origin}/media/${items.openMp4.token}`],
+    ["audio", `${removed.origin}/audio/${items.mp3.token}`], // 308
+    ["video", `${removed.origin}/video/${items.openMp4.token}`], // 308, then 307
+    // The other server allows nothing.
+    ["audio", `${server.origin}/media/${items.closedMp3.token}`, false],
+  ];
+  await sideBySide(rows, async ([element, url, plays = true]) => {
+    await using page = await browser().newPage();
+    const html = pageOf(site, `<${element} autoplay src="${url}">`);
+    await page.goto(html.replace("127.0.0.1", "localhost"));
+    assert(await page.evaluate("crossOriginIsolated"), "the page is not isolated");
+    if (plays) return await playsPast(page, 0);
+    await assertRejects(() => playsPast(page, 0), Error, "Media error 4");
+  });
+}
 
 /** The part of media elements used here; Deno's types have no DOM. */
 interface Media {

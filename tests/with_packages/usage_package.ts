@@ -99,13 +99,14 @@ async function serve(node: string, file: string) {
   return { port, pid: child.pid, end };
 }
 
-/** Calls the old path on new connections until none is accepted; returns the answered calls. */
-async function callUntilClosed(port: number, path: string): Promise<number> {
-  for (let answered = 0;; answered++) {
-    const response = await requestRaw(port, "GET", path, { "User-Agent": "curl/8" })
+/** Calls the old path on new connections until none is accepted. */
+async function callUntilClosed(port: number, onAnswer: () => void): Promise<void> {
+  for (;;) {
+    const response = await requestRaw(port, "GET", "/v1/songs", { "User-Agent": "curl/8" })
       .catch(() => undefined);
-    if (response === undefined) return answered;
+    if (response === undefined) return;
     assertEquals([response.status, field(response, "deprecation")], [200, "@1795219200"]);
+    onAnswer();
   }
 }
 
@@ -133,13 +134,13 @@ for (const [name, version, open] of SCENES) {
       const ask = (...words: string[]) => usage(record.database, ["--gate", ...words], node);
 
       const processes = [await serve(node, file), await serve(node, file)];
-      const calls = processes.map(({ port }) => callUntilClosed(port, "/v1/songs"));
+      let answered = 0;
+      const calls = processes.map(({ port }) => callUntilClosed(port, () => answered++));
       for (const [index, { end }] of processes.entries()) {
-        await new Promise((resolve) => setTimeout(resolve, 200));
+        await until("some calls", () => answered >= 10 * (index + 1));
         assertEquals(await end(index === 0 ? "SIGINT" : "SIGTERM"), 0);
       }
-      const answered = (await Promise.all(calls)).reduce((sum, count) => sum + count);
-      assert(answered > 10);
+      await Promise.all(calls);
       const called = await ask("30");
       assertEquals(called.code, 1, called.errors);
       const calledText = `Still called: ${
