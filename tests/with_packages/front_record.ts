@@ -1,7 +1,6 @@
 /** The record that `lifecycle front` keeps, in both engines: who calls, holds, and how it ends. */
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { DatabaseSync } from "node:sqlite";
 import { DAY_MS } from "../../lib/http/timestamp.ts";
 import {
   deprecated,
@@ -16,6 +15,11 @@ import {
 import { NPM } from "../support/npm.ts";
 import { isFile, LINUX, type Need, needing, shared } from "../support/permissions.ts";
 import { POSTGRES, PostgresServer } from "../support/postgres.ts";
+import {
+  recordOnPostgres,
+  recordOnSqlite,
+  type RecordPlace,
+} from "../support/recorded_processes.ts";
 import { ask, HandBackend, Wire } from "../support/wire.ts";
 import { until } from "../support/within.ts";
 
@@ -24,32 +28,13 @@ const OLD = "20";
 
 const postgres = shared(POSTGRES, () => PostgresServer.start());
 
-/** A database, and how to change it behind everybody's back. */
-interface Place {
-  readonly url: string;
-  run(sql: string): Promise<unknown>;
-}
-
-const ENGINES: readonly (readonly [name: string, needs: readonly Need[], () => Promise<Place>])[] =
-  [
-    ["SQLite", [], () => {
-      const path = `${installed().folder}/${crypto.randomUUID()}.sqlite`;
-      return Promise.resolve({
-        url: `sqlite:${path}`,
-        run(sql) {
-          using database = new DatabaseSync(path, { timeout: 5_000 });
-          return Promise.resolve(database.exec(sql));
-        },
-      });
-    }],
-    ["PostgreSQL", POSTGRES, async () => {
-      const name = await postgres().createDatabase();
-      return { url: postgres().urlOf(name), run: (sql) => postgres().query(sql, name) };
-    }],
-  ];
+const ENGINES: readonly [name: string, needs: readonly Need[], () => Promise<RecordPlace>][] = [
+  ["SQLite", [], async () => recordOnSqlite(await Deno.makeTempDir({ dir: installed().folder }))],
+  ["PostgreSQL", POSTGRES, () => recordOnPostgres(postgres())],
+];
 
 /** Registers a test with each engine. */
-function test(name: string, use: (place: Place) => Promise<void>) {
+function test(name: string, use: (place: RecordPlace) => Promise<void>) {
   for (const [engine, needs, open] of ENGINES) {
     needing(...NPM, ...needs, LINUX)(`${name} (${engine})`, async () => await use(await open()));
   }
@@ -72,18 +57,19 @@ const startBackend = (onSlow: () => Promise<unknown> = () => Promise.resolve()) 
   });
 
 /** Asks the gate about 30 days. */
-async function gate({ url }: Place, ...words: string[]) {
+async function gate({ url }: { url: string }, ...words: string[]) {
   const asked = ["usage", "--database", url, "--gate", "30", "--json", ...words];
   const { code, text, errors } = await runLifecycle(asked);
   return { code, report: JSON.parse(text || "{}"), errors };
 }
 
-/** Moves the beginning of the record into the past. */
-const age = ({ run }: Place) =>
-  run(
-    `UPDATE media_head_session SET began = began - ${40 * DAY_MS};
-    UPDATE media_head_ledger SET started = started - ${40 * DAY_MS}`,
-  );
+/** Moves the beginning of the record into the past, once so many processes have mounted routes. */
+async function age({ execute }: RecordPlace, processes: number): Promise<void> {
+  const mounted = "SELECT id FROM media_head_session WHERE CAST(policies AS text) <> '{}'";
+  await until("the routes", async () => (await execute(mounted)).length === processes);
+  await execute(`UPDATE media_head_session SET began = began - ${40 * DAY_MS}`);
+  await execute(`UPDATE media_head_ledger SET started = started - ${40 * DAY_MS}`);
+}
 
 test("the gate says who calls through front, and a hold spares them", async (place) => {
   await using backend = startBackend();
@@ -99,7 +85,7 @@ test("the gate says who calls through front, and a hold spares them", async (pla
     },
   });
   assertEquals((await gate(place)).code, 3);
-  await age(place);
+  await age(place, 1);
   assertEquals((await gate(place, "--route", "/quiet")).code, 0);
 
   const known = await ask(front.port, requestOf("/v0/a", "Cookie: session=acme\r\n"));
@@ -181,9 +167,9 @@ test("a process that is killed is named with the verdict", async (place) => {
   for (const each of [front, other]) {
     await until("the registration", () => each.events("session").length > 0); // which may meet a lock
   }
-  await age(place);
+  await age(place, 2);
   await front[Symbol.asyncDispose]();
-  await place.run(
+  await place.execute(
     `UPDATE media_head_session SET reported = reported - 120000, written = written - 120000
       WHERE pid = ${front.pid}`,
   );
@@ -215,7 +201,7 @@ needing(...NPM, ...POSTGRES, LINUX)(
     await server.launch();
     await until(
       "the call",
-      async () => (await gate({ url, run: () => Promise.resolve() })).code === 1,
+      async () => (await gate({ url })).code === 1,
     );
 
     server.freeze();
