@@ -199,10 +199,7 @@ needing(...NPM, ...POSTGRES, LINUX)(
     assertEquals(early.events("session"), []);
     await called(early.port);
     await server.launch();
-    await until(
-      "the call",
-      async () => (await gate({ url })).code === 1,
-    );
+    await until("the call", async () => (await gate({ url })).code === 1);
 
     server.freeze();
     for (let count = 0; count < 3; count++) await called(early.port);
