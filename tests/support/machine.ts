@@ -67,11 +67,14 @@ for name; do
   instance=\${name#media-head@}
   case $command in
     enable | start) start ;;
-    stop) stop ;;
+    stop) stop & ;; # together, as systemd does
     restart) stop && start ;;
     is-active) kill -0 "$(cat /srv/instances/$instance)" && echo active ;;
   esac
 done
+status=$?
+[[ $command != stop ]] || wait
+exit $status
 `;
 
 const NAMESPACES: Condition = {
