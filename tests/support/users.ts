@@ -1,5 +1,6 @@
 /** Commands of other users, run by `su` from a copy of Deno and of this project. */
 
+import { dirname } from "node:path";
 import { copyPackages, copyProject } from "./copy.ts";
 import { operatorEnvironment, result, taskArguments } from "./media_cli.ts";
 import { type Condition, type Need, program } from "./permissions.ts";
@@ -35,9 +36,9 @@ export class Installation implements AsyncDisposable {
     return this.#runProgram(user, place, [`${this.folder}/deno`, ...words]);
   }
 
-  /** Runs a line that root was told to run, as root pastes it. */
+  /** Runs a line that root was told to run, as root pastes it. What it makes stays beside the place. */
   paste(place: string, line: string): Promise<CommandResult> {
-    return this.#runProgram("root", place, ["sh", "-c", line]);
+    return this.#runProgram("root", place, ["env", `TMPDIR=${dirname(place)}`, "sh", "-c", line]);
   }
 
   /** Runs a shell script. */

@@ -4,6 +4,7 @@
  */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { inFolder } from "../support/media_cli.ts";
 import { fromRoot } from "../support/paths.ts";
 import { installTarball, NPM, run } from "../support/npm.ts";
 import { needing, shared } from "../support/permissions.ts";
@@ -141,14 +142,13 @@ async function make(
   return folder;
 }
 
-/** Builds a project. Returns the folder in which to run its programs. */
-async function built(project: Project, hasPg: boolean): Promise<string> {
+/** Builds a project. Returns the folder in which to run its programs: a bundle is alone in another. */
+async function built(project: Project, hasPg: boolean, alone: string): Promise<string> {
   const folder = await make(project, (hasPg ? installed() : withoutPg()).folder);
   const env = { BANNER: hasPg ? BANNER : "" }; // which only pg needs
   const { code, text, errors } = await shell(folder, project.build ?? ":", env);
   assertEquals(code, 0, text + errors);
   if (!project.isBundle) return folder;
-  const alone = await Deno.makeTempDir();
   for (const { name } of Deno.readDirSync(`${folder}/out`)) {
     await Deno.copyFile(`${folder}/out/${name}`, `${alone}/${name}`);
   }
@@ -176,8 +176,8 @@ const NO_PG =
   /PostgreSQL needs the package pg, which cannot be loaded \([^)]+\): run npm install pg/;
 
 /** Runs a project's programs on both engines, and asks the gate. */
-async function checkProject(project: Project, hasPg: boolean): Promise<void> {
-  const cwd = await built(project, hasPg);
+async function checkProject(project: Project, hasPg: boolean, alone: string): Promise<void> {
+  const cwd = await built(project, hasPg, alone);
   const { node = "node22" } = project;
   for (const [index, program] of project.programs.entries()) {
     const url = postgres().urlOf(await postgres().createDatabase());
@@ -198,7 +198,7 @@ needing(...NPM, ...POSTGRES)("the package works in every kind of project", () =>
     ...PROJECTS.map((project) => [project.name, project, true] as const),
     ...PROJECTS.filter(({ isBundle }) => isBundle)
       .map((project) => [`${project.name}, without pg`, project, false] as const),
-  ], ([, project, hasPg]) => checkProject(project, hasPg)));
+  ], ([, project, hasPg]) => inFolder((alone) => checkProject(project, hasPg, alone))));
 
 needing(...NPM)("the package has no fault that attw and publint know", async () => {
   const { folder, tarball } = installed();
