@@ -114,6 +114,7 @@ Deno.test("readConfig() reads every variable, and accepts boundary values", () =
     [{ HOST: "localhost", PORT: "0" }, { host: "localhost", port: 0 }],
     [{ HOST: "::1", PORT: "65535" }, { host: "::1", port: 65535 }],
     [{ REUSE_PORT: "true" }, { reusePort: true }],
+    [{ REUSE_PORT: "false" }, { reusePort: false }],
     [{ PUBLIC_URL: "HTTPS://A.example.com:443/" }, { publicUrl: "https://a.example.com" }],
     [{ CONTACT: "mailto:ops@example.com" }, { contact: "mailto:ops@example.com" }],
     [{ CONTACT: "mailto:o+a@b.test?subject=x" }, { contact: "mailto:o+a@b.test?subject=x" }],

@@ -98,6 +98,11 @@ Deno.test("a client that is due is named with its rhythm, and the day from which
     gateText(both),
     /^Still called: 2 calls to .* the last by app curl recorded at 2027-06-15T12:00:00Z; and 1 client that calls more rarely may call again: id quarterly-billing\.\n/,
   );
+  const many = Array.from({ length: 26 }, (_, index) => on(`id ${index}`, 70, 162, 254)).flat();
+  assertMatch(
+    usageText(await report(many, TEN_MONTHS, BY_RHYTHM)),
+    /\n(?: {2}id .*\n){25} {2}and 1 more client by their rhythm\n/,
+  );
 });
 
 Deno.test("a clear verdict names who last called before the period, and how far back it sees", async () => {
