@@ -19,7 +19,7 @@ function blocks(language: string): string[] {
 const [SETTINGS = ""] = blocks("json");
 const [LOCATIONS = "", BACKUP = ""] = blocks("nginx");
 
-/** A machine with the page's Node, the tarball, and programs that are ended with it. */
+/** A machine with the page's Node and the tarball. */
 class FrontMachine implements AsyncDisposable {
   private constructor(private readonly machine: Machine) {}
 
@@ -72,9 +72,8 @@ class FrontMachine implements AsyncDisposable {
     return this.run(`curl --silent --include ${options.join(" ")} ${url}`);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.run("for file in /srv/log/*.pid; do kill -KILL $(cat $file) || true; done");
-    await this.machine[Symbol.asyncDispose]();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.machine[Symbol.asyncDispose]();
   }
 }
 

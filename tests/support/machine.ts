@@ -15,7 +15,7 @@ const FOLDERS = ["etc", "opt", "srv", "usr/local", "var/cache", "var/lib"];
 
 /**
  * Makes the machine, says that it is there, and keeps it until its input ends, even if the tests are
- * killed. Then it stops its servers.
+ * killed. Then it kills whatever runs there.
  */
 const SETUP = `set -e
 mount -t tmpfs tmpfs "$0"
@@ -31,7 +31,14 @@ for folder in ${FOLDERS.join(" ")}; do
     -o "lowerdir=/$folder,upperdir=$0/changed_$name,workdir=$0/work_$name" ./$folder
 done
 ip link set lo up
-exec chroot . sh -c 'echo made; cat; /usr/local/sbin/systemctl stop "media-head@*" 2> /dev/null'`;
+exec chroot . sh -c '
+  echo made
+  cat
+  for process in $(ls /proc | grep "^[0-9]"); do
+    [ "$(readlink /proc/$process/ns/mnt)" != "$(readlink /proc/$$/ns/mnt)" ] ||
+      [ $process = $$ ] || kill -KILL $process 2> /dev/null
+  done
+  true'`;
 
 /** Stands for systemd: starts a unit's command as its user, and waits until the server listens. */
 const SYSTEMCTL = `#!/bin/bash
@@ -92,7 +99,7 @@ export const MACHINE: readonly Need[] = [
   NAMESPACES,
 ];
 
-/** Disposing of a machine ends its servers, and removes it. */
+/** Disposing of a machine kills what runs there, and removes it. */
 export class Machine implements AsyncDisposable {
   private constructor(
     /** Visible in the machine, too. */
