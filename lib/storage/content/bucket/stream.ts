@@ -58,6 +58,8 @@ export function contentOf(
     async release(isWhole) {
       // The connection can be reused only after the end has been read, too.
       if (isWhole) await fulfilledWithin(timeoutMs, reader.read()).catch(() => {});
+      // Aborting alone ends nothing once the response is garbage, because Deno has lost its signal.
+      reader.cancel().catch(() => {});
       end();
     },
   }, onFault);

@@ -171,7 +171,7 @@ test("open() reports in time that all connections are in use, and takes the next
   await withStore(() => beginning, async (content, store) => {
     store.isPatient = true;
     const streams: Awaited<ReturnType<typeof open>>[] = [];
-    while (streams.length < 256) { // sixteen at a time, since each has its own limit
+    while (streams.length < 256) { // a few at a time, since each has its own limit
       streams.push(...await Promise.all(Array.from({ length: 16 }, () => open(content, long))));
     }
     assertEquals(store.connections, 256);

@@ -27,13 +27,14 @@ Deno.test("contentOf() times out when no byte arrives while one is wanted", asyn
 });
 
 Deno.test("contentOf() reads nothing before it is requested, and ends with its reader", async () => {
-  let [pulls, ends] = [0, 0];
+  let [pulls, ends, cancels] = [0, 0, 0];
   const stream = () =>
     new ReadableStream<Uint8Array<ArrayBuffer>>({
       pull(controller) {
         pulls++;
         controller.enqueue(new Uint8Array(2));
       },
+      cancel: () => void cancels++,
     }, { highWaterMark: 0 });
   const open = (length: number) => contentOf({ stream, end: () => ends++ }, { length });
   const unread = open(100);
@@ -43,7 +44,7 @@ Deno.test("contentOf() reads nothing before it is requested, and ends with its r
   const reader = open(100).getReader();
   await reader.read();
   await reader.cancel();
-  assertEquals([pulls, ends], [1, 2]);
+  assertEquals([pulls, ends, cancels], [1, 2, 2]);
 });
 
 Deno.test("contentOf() fails when content ends early", async () => {
