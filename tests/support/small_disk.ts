@@ -33,7 +33,8 @@ export class SmallDisk implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await mustRun("umount", [this.folder]);
+    // A program that another test starts has all open files until it is executed.
+    await mustRun("umount", ["--lazy", this.folder]);
     await Deno.remove(this.folder);
   }
 }
